@@ -22,8 +22,8 @@ test-long: $(VENV)/.test
 # Writes the fingerprints that test-long compares with, after a change of bits that is meant.
 oracle: $(VENV)/.test
 	rm -f oracle.txt
-	LONG=1 ORACLE_OUT=$(CURDIR)/oracle.txt $(BIN)/python -m pytest -q test/run/test_oracle.py
-	LC_ALL=C sort -o test/run/oracle.txt oracle.txt && rm oracle.txt
+	LONG=1 ORACLE_OUT=$(CURDIR)/oracle.txt $(BIN)/python -m pytest -q test/flight/test_oracle.py
+	LC_ALL=C sort -o test/flight/oracle.txt oracle.txt && rm oracle.txt
 
 # What starts no processes: an answer in about two minutes on two cores.
 test-fast: $(VENV)/.test
@@ -61,7 +61,7 @@ bench: $(VENV)/.run
 # A simulated hour in the air and a hundred starts and stops: some ten minutes.
 soak: $(VENV)/.test
 	SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
-		test/run/test_soak.py test/run/test_run_control.py $(ARGS)
+		test/flight/test_soak.py test/flight/test_run_control.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build install log

@@ -20,16 +20,16 @@ import numpy as np
 import yaml
 from scipy.spatial.transform import Rotation, Slerp
 
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.resources import LOADER
-from px4_sim_ros.config.vehicles_and_missions import vehicle_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.real import electric, identification, predictions
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import changed, value_of, with_values
 from px4_sim_ros.real.open_loop import FREE, HELD, LOGGED, QUANTITIES
 from px4_sim_ros.real.readers import read_flight
+from px4_sim_ros.spec.resources import LOADER
+from px4_sim_ros.spec.vehicles_and_missions import vehicle_text
 
 _VARIED = {
     'rotor_model.thrust_coefficient_n_s2': (0.88, 1.15),
@@ -110,7 +110,7 @@ def _flown(number: int, folder: pathlib.Path, options: argparse.Namespace) -> pa
     for name, written in (('nominal.yaml', text), ('vehicle.yaml', yaml.safe_dump(
             true, sort_keys=False)), ('mission.yaml', yaml.safe_dump(
                 {'name': 'waypoints', 'items': items}))):
-        whole_files.write(folder / name, written)
+        atomic_write.write(folder / name, written)
     subprocess.run(
         [sys.executable, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--autopilot', 'px4',
          '--px4-dir', options.px4_dir, '--instance', options.instance, '--seed', str(number + 1),

@@ -19,9 +19,8 @@ import typing
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle, vehicle_text
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.real import (
     closed_loop,
     linear_fit,
@@ -36,6 +35,7 @@ from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.named import NAMED, with_values
 from px4_sim_ros.real.pages import Identified
 from px4_sim_ros.real.readers import read_flight
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle, vehicle_text
 
 _EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / 'examples'
 SOURCES = {
@@ -96,7 +96,7 @@ def _x500(log: pathlib.Path, out: pathlib.Path) -> _Lines:
     yield '## X500 V2'
     flight = read_flight(log)
     found, text = identified([flight], 'x500', vehicle_text('x500'), 'x500_v2')
-    whole_files.write(out / 'x500_v2.yaml', text)
+    atomic_write.write(out / 'x500_v2.yaml', text)
     yield from table(('', 'log', 'as it came', 'identified'), (
         (old.name, f'{old.log:.4g}', f'{old.model:.4g} ({old.error:+.1%})',
          f'{new.model:.4g} ({new.error:+.1%})') for old, new in zip(*found.pairs[0][1:])))
@@ -105,7 +105,7 @@ def _x500(log: pathlib.Path, out: pathlib.Path) -> _Lines:
     vehicle = load_vehicle(str(out / 'x500_v2.yaml'))
     yield from _forces(with_values(flight, found.fit.values), vehicle)
     sensed = sensor_profile.sensed(log, vehicle)
-    whole_files.write(out / 'x500_imu.yaml', sensor_profile.profile_text(sensed))
+    atomic_write.write(out / 'x500_imu.yaml', sensor_profile.profile_text(sensed))
     yield from sensor_profile.lines(sensed)
 
 
@@ -189,7 +189,7 @@ def _crazyflie(runs: pathlib.Path, out: pathlib.Path) -> _Lines:
     published = str(_EXAMPLES / 'crazyflie.yaml')
     learnt = [read_flight(path) for pattern in _LEARNT for path in sorted(runs.glob(pattern))]
     found, text = identified(learnt, published, vehicle_text(published), 'crazyflie_identified')
-    whole_files.write(out / 'crazyflie_identified.yaml', text)
+    atomic_write.write(out / 'crazyflie_identified.yaml', text)
     yield from _numbers(found)
     yield from (f'not determined: {name}: {why}' for name, why in found.refused)
     before, after = (load_vehicle(path) for path in (

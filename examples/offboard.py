@@ -5,8 +5,8 @@ import math
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.pilot_block import PilotBlock
-from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.link.pilot.block import PilotBlock
+from px4_sim_ros.link.pilot.events import Event
 
 RADIUS_M, UP_M, TURN_S = 2.0, 2.0, 12.0
 OFFBOARD = 6                       # PX4_CUSTOM_MAIN_MODE_OFFBOARD

@@ -4,8 +4,8 @@
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from px4_sim_ros.run.launch_arguments import ARGUMENTS
-from px4_sim_ros.run.launching import actions
+from px4_sim_ros.launching.actions import actions
+from px4_sim_ros.launching.arguments import ARGUMENTS
 
 
 def generate_launch_description():

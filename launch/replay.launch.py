@@ -4,8 +4,8 @@
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from px4_sim_ros.run.launch_arguments import REPLAY_ARGUMENTS
-from px4_sim_ros.run.launching import replay_actions
+from px4_sim_ros.launching.actions import replay_actions
+from px4_sim_ros.launching.arguments import REPLAY_ARGUMENTS
 
 
 def generate_launch_description():

@@ -55,24 +55,24 @@ def pytest_configure(config):
 
     `colcon test` runs the tests one at a time: by itself only those that start no processes.
     """
-    from px4_sim_ros.config import collector
-    collector.hold()
+    from px4_sim_ros.process import gc_control
+    gc_control.hold()
     if 'COLCON' in os.environ and not config.option.markexpr:
         config.option.markexpr = 'not slow'
     if not hasattr(config, 'workerinput'):
-        from px4_sim_ros.config.compile_ahead import is_compiled
+        from px4_sim_ros.spec.compile_ahead import is_compiled
         if not is_compiled():
             compiler = subprocess.Popen(
-                [sys.executable, '-m', 'px4_sim_ros.config.compile_ahead'], cwd=ROOT)
+                [sys.executable, '-m', 'px4_sim_ros.spec.compile_ahead'], cwd=ROOT)
             config.add_cleanup(compiler.wait)
 
 
 @pytest.hookimpl(tryfirst=True)        # a worker has one that runs its tests
 def pytest_runtestloop():
     """Wait for it, so that no test has to."""
-    from px4_sim_ros.config import collector
-    from px4_sim_ros.config.compile_ahead import compile_ahead
-    collector.release()
+    from px4_sim_ros.process import gc_control
+    from px4_sim_ros.spec.compile_ahead import compile_ahead
+    gc_control.release()
     compile_ahead()
 
 

@@ -19,7 +19,7 @@ def of_worker(name):
 @contextlib.contextmanager
 def free():
     """Yield an iterator over instances that nobody uses, nor another worker or run of tests."""
-    from px4_sim_ros.run.instances import is_free
+    from px4_sim_ros.flight.instances import is_free
     own = of_worker(os.environ.get('PYTEST_XDIST_WORKER', 'gw0'))
     # Of several runs on a machine the first ones may have all of these.
     others = [i for worker in range(WORKERS) for i in of_worker(f'gw{worker}') if i not in own]

@@ -4,8 +4,8 @@
 import dataclasses
 import typing
 
-from px4_sim_ros.config.blocks import make_blocks
 from px4_sim_ros.model.vehicle.vehicle import References
+from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND

@@ -19,7 +19,7 @@ import typing
 from mavlink_frames import controls_frame, px4_greeting
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.link.hil.server import port_of
 
 HOST = '127.0.0.1'
 ARMED_MODE = 129

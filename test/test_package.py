@@ -14,7 +14,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from px4_sim_ros.cli.command_line import main
-from px4_sim_ros.config import resources
+from px4_sim_ros.spec import resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
@@ -183,7 +183,7 @@ def test_extras_have_what_the_lists_have(given):
     ([], True), (['-m', 'slow or not slow'], False)])
 def test_colcon_leaves_out_what_is_slow(arguments, leaves_out):
     result = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-q', '--collect-only', 'test/mavlink/test_link_fuzz.py',
+        [sys.executable, '-m', 'pytest', '-q', '--collect-only', 'test/link/test_link_fuzz.py',
          *arguments], cwd=ROOT, env=os.environ | {'COLCON': '1', 'PYTEST_ADDOPTS': ''},
         capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
@@ -197,7 +197,7 @@ def test_plugins_of_ros_are_not_loaded(tmp_path):
     plugins.parent.mkdir()
     plugins.write_text('[pytest11]\nlaunch_testing = broken\nlaunch_ros = broken\n')
     result = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-q', '--collect-only', 'test/mavlink/test_link_fuzz.py'],
+        [sys.executable, '-m', 'pytest', '-q', '--collect-only', 'test/link/test_link_fuzz.py'],
         cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | {
             'PYTHONPATH': f'{tmp_path}{os.pathsep}{os.environ["PYTHONPATH"]}'})
     assert result.returncode == 0, result.stdout + result.stderr

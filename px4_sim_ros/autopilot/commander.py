@@ -9,7 +9,7 @@ import math
 
 from px4_sim_ros.autopilot.controller import Controller
 from px4_sim_ros.autopilot.estimator import Estimator
-from px4_sim_ros.mavlink.hil_codec import DISARMED
+from px4_sim_ros.link.hil.codec import DISARMED
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import yaw_rad

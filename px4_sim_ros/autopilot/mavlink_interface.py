@@ -15,7 +15,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
-from px4_sim_ros.mavlink.hil_fields import (
+from px4_sim_ros.link.fields import (
     INT16_MAX,
     INT16_MIN,
     INT32_MAX,
@@ -23,12 +23,12 @@ from px4_sim_ros.mavlink.hil_fields import (
     packed,
     saturated,
 )
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, pilot_port
-from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
-from px4_sim_ros.mavlink.px4_modes import auto_mode
+from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
+from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.px4.modes import auto_mode
 
 _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
 # A set point has no velocity, acceleration or yaw.

@@ -3,10 +3,10 @@
 """The embedded autopilot as a process: a TCP client on the HIL link, as PX4 is."""
 from __future__ import annotations
 
-from px4_sim_ros.config import collector
+from px4_sim_ros.process import gc_control
 
 if __name__ == '__main__':
-    collector.hold()           # before what takes long to import
+    gc_control.hold()           # before what takes long to import
 
 import argparse
 import collections
@@ -22,16 +22,16 @@ from px4_sim_ros.autopilot.commander import Commander, CommanderParameters
 from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
 from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
 from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
-from px4_sim_ros.config.resources import config_directory, own_arguments, read_yaml
-from px4_sim_ros.config.signals import Stop
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.mavlink import hil_codec
-from px4_sim_ros.mavlink.fast_frames import FramePacker, FrameReader
-from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.link.fast_frames import FramePacker, FrameReader
+from px4_sim_ros.link.hil import codec as hil_codec
+from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.model.environment.atmosphere import STANDARD_GRAVITY_M_S2
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.process.signals import Stop
+from px4_sim_ros.spec.resources import config_directory, own_arguments, read_yaml
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 _RETRY_S = 0.02
 # The year of the magnetic declination that this autopilot knows, as firmware does.
@@ -164,7 +164,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--host', default='127.0.0.1', help='where the simulator listens')
     options = parser.parse_args(own_arguments(sys.argv[1:] if arguments is None else arguments))
-    collector.release()
+    gc_control.release()
     try:
         run(options.instance, load_vehicle(options.vehicle), options.host)
     except (ParameterError, OSError) as error:

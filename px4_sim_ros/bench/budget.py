@@ -12,8 +12,8 @@ import json
 import pathlib
 import typing
 
-from px4_sim_ros.config.resources import config_directory
 from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.spec.resources import config_directory
 
 # What a part may cost more than was recorded, until there is a warning; and how many loops more
 # at least, since what is next to nothing varies most.

@@ -11,9 +11,8 @@ import subprocess
 import threading
 
 from px4_sim_ros.bench.worklog import WorkLog
-from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.mavlink.hil_server import AWAKE_S, port_of
-from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.hil.server import AWAKE_S, port_of
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.magnetic_field import MagneticField
 from px4_sim_ros.model.sensors.barometer import BarometerParameters
@@ -21,7 +20,8 @@ from px4_sim_ros.model.sensors.gnss import GnssParameters
 from px4_sim_ros.model.sensors.imu import ImuParameters
 from px4_sim_ros.model.sensors.magnetometer import MagnetometerParameters
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.spec.configuration import Configuration
 
 _SOURCE = pathlib.Path(__file__).with_name('ceiling.c')
 _LOOK_S = 0.02

@@ -20,22 +20,22 @@ from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, PEERS, Kind
 from px4_sim_ros.bench.subscriber import OutsideSubscriber
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
-from px4_sim_ros.config import instance_claim
-from px4_sim_ros.config.child_prefix import own_module
-from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.config.signals import raise_interrupt, unwrapped
-from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.flight.autopilots import start_autopilot
+from px4_sim_ros.flight.pilot_process import PilotProcess
+from px4_sim_ros.flight.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, world_parameters
+from px4_sim_ros.flight.px4_socket import check_socket
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
-from px4_sim_ros.run.autopilots import start_autopilot
-from px4_sim_ros.run.pilot_process import PilotProcess
-from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, world_parameters
-from px4_sim_ros.run.px4_socket import check_socket
+from px4_sim_ros.process import instance_claim
+from px4_sim_ros.process.child_prefix import own_module
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.process.signals import raise_interrupt, unwrapped
+from px4_sim_ros.spec.configuration import Configuration, load_configuration
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0

@@ -11,7 +11,7 @@ import re
 
 import psutil
 
-from px4_sim_ros.run.px4 import px4_version
+from px4_sim_ros.flight.px4 import px4_version
 
 _BYTES_PER_GIB = 2**30
 # Load per core at the start above which figures are not to be trusted.

@@ -18,12 +18,12 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.bench.kinds import JMAVSIM, SIH
 from px4_sim_ros.bench.worklog import WorkLog
-from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
+from px4_sim_ros.flight.instances import PAYLOAD_REMOTE_PORT
+from px4_sim_ros.flight.px4 import Px4
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run.instances import PAYLOAD_REMOTE_PORT
-from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.process.children import Child
 
 _JAR = pathlib.Path('out/production/jmavsim_run.jar')
 # As PX4's own script runs it, without the window.

@@ -15,10 +15,10 @@ from px4_sim_ros.bench.flight import FlightError, FlightSettings
 from px4_sim_ros.bench.kinds import OTHERS, PEERS, Kind
 from px4_sim_ros.bench.results import Round
 from px4_sim_ros.bench.unit_costs import calibration_us
-from px4_sim_ros.config.child_prefix import own_module
-from px4_sim_ros.run.flight_plan import MODES
-from px4_sim_ros.run.instances import own_instance
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.flight.flight_plan import MODES
+from px4_sim_ros.flight.instances import own_instance
+from px4_sim_ros.process.child_prefix import own_module
+from px4_sim_ros.process.children import Child
 
 # To take a graph and an autopilot down.
 _STOP_TIMEOUT_S = 20.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.config.blocks import block_configuration, make_blocks
-from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import References
+from px4_sim_ros.spec.blocks import block_configuration, make_blocks
+from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND

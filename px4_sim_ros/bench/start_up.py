@@ -12,9 +12,9 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.bench.trivial_peer import connect
-from px4_sim_ros.config.child_prefix import own_module
-from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.process.child_prefix import own_module
+from px4_sim_ros.process.children import Child
 
 _STOP_TIMEOUT_S = 20.0
 

@@ -7,14 +7,14 @@ import json
 import pathlib
 import time
 
-from px4_sim_ros.config.child_prefix import own_module
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.process.child_prefix import own_module
+from px4_sim_ros.process.children import Child
 
 _MATCH_TIMEOUT_S, _LOOK_S, _STOP_TIMEOUT_S = 30.0, 0.05, 10.0
 
 
 class OutsideSubscriber:
-    """The process `px4_sim_ros.ros.bench_subscriber`."""
+    """The process `px4_sim_ros.ros.tools.bench_subscriber`."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         """Start it, and wait until it has found who publishes.
@@ -24,7 +24,7 @@ class OutsideSubscriber:
         """
         self._lines = folder / 'subscriber.txt'
         self._child = Child(
-            'the subscriber', own_module('px4_sim_ros.ros.bench_subscriber'), log=self._lines)
+            'the subscriber', own_module('px4_sim_ros.ros.tools.bench_subscriber'), log=self._lines)
         deadline_s = time.monotonic() + _MATCH_TIMEOUT_S
         while not self._lines.read_text(encoding='utf-8'):
             if self._child.exit_code is not None or time.monotonic() > deadline_s:

@@ -8,7 +8,7 @@ import typing
 from px4_sim_ros.bench.kinds import CEILING, OTHERS, PEERS, Kind
 from px4_sim_ros.bench.results import KindResult, Results, Spread
 from px4_sim_ros.bench.unit_costs import CALIBRATION
-from px4_sim_ros.run.flight_plan import MODES
+from px4_sim_ros.flight.flight_plan import MODES
 
 Rows = typing.Sequence[typing.Sequence[str]]
 

@@ -17,8 +17,8 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 from pymavlink.generator.mavcrc import x25crc
 
-from px4_sim_ros.mavlink.hil_codec import LOCKSTEP_FLAG, ModeFlag
-from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.link.hil.codec import LOCKSTEP_FLAG, ModeFlag
+from px4_sim_ros.link.hil.server import port_of
 
 _MARKER = mavlink.PROTOCOL_MARKER_V2
 # A MAVLink 2 frame: marker, length of the payload, two flags, sequence, system, component, 24 bits

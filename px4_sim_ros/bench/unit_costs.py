@@ -20,12 +20,9 @@ import typing
 
 from px4_sim_ros.bench import scripted_flight
 from px4_sim_ros.bench.trivial_peer import Answers
-from px4_sim_ros.config.blocks import block_configuration
-from px4_sim_ros.config.child_prefix import own_module
-from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.mavlink.hil_decoder import HilDecoder
-from px4_sim_ros.mavlink.hil_frames import HilFrames
-from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.link.hil.decoder import HilDecoder
+from px4_sim_ros.link.hil.frames import HilFrames
+from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
@@ -33,7 +30,10 @@ from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.process.child_prefix import own_module
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import Configuration, load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
 from px4_sim_ros.step.lane import Output
@@ -166,7 +166,7 @@ def _conversion(
     """Measure both ways of all messages of a step."""
     from px4_sim_ros.messages import codecs
     from px4_sim_ros.messages.publications import Publications
-    from px4_sim_ros.ros.bench_node import deserialiser
+    from px4_sim_ros.ros.tools.bench_node import deserialiser
     nodes = configuration.graph
     publications = Publications(nodes, configuration.world)
 
@@ -200,8 +200,8 @@ def _middleware(bench: _Bench, data: bytes, hops: float) -> None:
     :param data: a serialised Imu
     :param hops: how many there are in a step
     """
-    from px4_sim_ros.ros.bench_node import called_hop, polled_hop
-    from px4_sim_ros.ros.session import ros_session
+    from px4_sim_ros.ros.framework.session import ros_session
+    from px4_sim_ros.ros.tools.bench_node import called_hop, polled_hop
     with ros_session():
         with polled_hop(data) as hop:
             bench.measure('middleware, polled', hop, 1.0, hops)

@@ -13,10 +13,10 @@ _BYTES_PER_MIB = 2**20
 # Of the command lines of what the benchmark starts; what comes after is the first node, if any.
 _WORLD = 'px4_sim_ros.ros.world'
 _OTHERS = {
-    'px4_sim_ros.run.pilot_process': 'pilot',
+    'px4_sim_ros.flight.pilot_process': 'pilot',
     'px4_sim_ros.autopilot.process': 'embedded autopilot',
     'px4_sim_ros.bench.trivial_peer': 'trivial peer',
-    'px4_sim_ros.ros.bench_subscriber': 'subscriber'}
+    'px4_sim_ros.ros.tools.bench_subscriber': 'subscriber'}
 
 
 class ProcessUsage(typing.NamedTuple):

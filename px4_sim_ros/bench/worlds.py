@@ -9,8 +9,8 @@ import time
 import typing
 
 from px4_sim_ros.bench.worklog import WorkLog
-from px4_sim_ros.config.configuration import Configuration, write_configuration
-from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.flight.core_world import CoreWorld
+from px4_sim_ros.spec.configuration import Configuration, write_configuration
 from px4_sim_ros.step.members import Member
 
 if typing.TYPE_CHECKING:
@@ -41,7 +41,7 @@ class CoreLog:
         self.height_m = 0.0
         recorder = None
         if run is not None:
-            from px4_sim_ros.run.core_recorder import CoreRecorder
+            from px4_sim_ros.flight.core_recorder import CoreRecorder
             recorder = CoreRecorder(configuration, run)
         self._world = CoreWorld(configuration, self._observe, recorder)
         self._next_us = 0
@@ -87,8 +87,8 @@ class GraphLog:
 
         :param folder: for the parameter file
         """
-        from px4_sim_ros.ros.flight_monitor import Listener
-        from px4_sim_ros.run.ros_world import RosWorld
+        from px4_sim_ros.flight.ros_world import RosWorld
+        from px4_sim_ros.ros.tools.flight_monitor import Listener
 
         self.log = WorkLog()
         self.height_m = 0.0

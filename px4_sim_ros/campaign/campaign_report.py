@@ -13,7 +13,7 @@ from px4_sim_ros.campaign import input_plots, path_plots, statistics
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
 from px4_sim_ros.campaign.inputs import Choice
 from px4_sim_ros.campaign.jobs import Row
-from px4_sim_ros.config import whole_files
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,
@@ -42,7 +42,7 @@ def write_report(folder: Folder) -> pathlib.Path:
     :raises OSError: it cannot be written
     """
     path = folder.path / 'report.html'
-    whole_files.write(path, report(folder))
+    atomic_write.write(path, report(folder))
     return path
 
 

@@ -26,9 +26,9 @@ from px4_sim_ros.campaign.jobs import (
 )
 from px4_sim_ros.campaign.lines import Lines
 from px4_sim_ros.campaign.plan import Campaign, Run
+from px4_sim_ros.flight.px4 import command_line
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis import tables
-from px4_sim_ros.run.px4 import command_line
 
 # So many are handed over at a time for each slot: the next one is there when a slot is free.
 _AHEAD = 2

@@ -17,10 +17,10 @@ from multiprocessing import resource_tracker
 
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.slots import fly
-from px4_sim_ros.config import signals
-from px4_sim_ros.config.resources import PACKAGE
-from px4_sim_ros.mavlink.ports import LOCAL
+from px4_sim_ros.link.ports import LOCAL
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process import signals
+from px4_sim_ros.spec.resources import PACKAGE
 
 
 @contextlib.contextmanager

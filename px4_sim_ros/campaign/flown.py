@@ -14,22 +14,22 @@ import typing
 
 from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, PATH, Job, Row, configured, write_files
 from px4_sim_ros.campaign.paths import PathTaker
-from px4_sim_ros.config.compile_ahead import compile_ahead
-from px4_sim_ros.config.configuration import Configuration, checked_scenario
-from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot_events import MissionError
+from px4_sim_ros.flight.core_world import CoreWorld
+from px4_sim_ros.flight.flight_plan import VehiclePlan
+from px4_sim_ros.flight.flight_record import FlightRecord
+from px4_sim_ros.flight.flight_watch import FlightWatch, StartedAutopilot
+from px4_sim_ros.flight.px4 import Px4, described
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.model.errors import RunError, sentence
 from px4_sim_ros.model.scenario.happening import Verdicts
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.process.children import stop_all
 from px4_sim_ros.recording.bag.run_description import RunDescription, versions, with_run_file
-from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.flight_plan import VehiclePlan
-from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.flight_watch import FlightWatch, StartedAutopilot
-from px4_sim_ros.run.processes import stop_all
-from px4_sim_ros.run.px4 import Px4, described
+from px4_sim_ros.spec.compile_ahead import compile_ahead
+from px4_sim_ros.spec.configuration import Configuration, checked_scenario
 
 _DIRECT = 'px4_sim_ros.campaign.in_process:DirectBridge'
 _PROBLEM = 'recording_problem'
@@ -142,7 +142,7 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
     watch = FlightWatch(record.add_event, has_scenario=True)
     recorder = None                # without one the messages of ROS are not loaded
     if 'recorder' in configuration.nodes:
-        from px4_sim_ros.run.core_recorder import CoreRecorder
+        from px4_sim_ros.flight.core_recorder import CoreRecorder
         run = RunDescription.of(configuration, mode='core', autopilot=autopilot,
                                 px4=described(px4))
         configuration = with_run_file(configuration, run, folder)

@@ -16,8 +16,8 @@ from px4_sim_ros.campaign.jobs import Row, write_files
 from px4_sim_ros.campaign.lines import Lines, read
 from px4_sim_ros.campaign.paths import FlownPath
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.process import atomic_write
 
 _PLAN, ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
 _PATHS = 'paths.jsonl'
@@ -88,7 +88,7 @@ class Folder:
             raise ParameterError(f'out {path}: exists and holds no campaign; name a new folder')
         with _making(path):
             (path / 'scenarios').mkdir(parents=True, exist_ok=True)
-            whole_files.write(path / _PLAN, json.dumps({
+            atomic_write.write(path / _PLAN, json.dumps({
                 'name': campaign.name, 'px4': px4, 'campaign': campaign.to_mapping()}, indent=1))
         return cls(path, campaign, px4)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.autopilot.process import Autopilot
-from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.hil_server import HilServer
-from px4_sim_ros.mavlink.ports import LOCAL
+from px4_sim_ros.link.hil.block import HilBlock
+from px4_sim_ros.link.hil.server import HilServer
+from px4_sim_ros.link.ports import LOCAL
 
 
 class DirectServer(HilServer):

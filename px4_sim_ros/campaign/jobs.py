@@ -9,14 +9,14 @@ import typing
 import yaml
 
 from px4_sim_ros.campaign.plan import Run
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.configuration import Configuration, checked_scenario, load_configuration
-from px4_sim_ros.config.resources import DUMPER
-from px4_sim_ros.config.vehicles_and_missions import flown_mission
+from px4_sim_ros.flight import px4_parameters
+from px4_sim_ros.flight.embedded import check_embedded
+from px4_sim_ros.flight.px4 import Px4, world_parameters
 from px4_sim_ros.model.errors import ParameterError, RunError
-from px4_sim_ros.run import px4_parameters
-from px4_sim_ros.run.embedded import check_embedded
-from px4_sim_ros.run.px4 import Px4, world_parameters
+from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.configuration import Configuration, checked_scenario, load_configuration
+from px4_sim_ros.spec.resources import DUMPER
+from px4_sim_ros.spec.vehicles_and_missions import flown_mission
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
 """Which recordings are kept."""
@@ -104,10 +104,10 @@ def write_files(
     content = dict(scenario)
     if vehicle is not None:
         path = folder / f'{name}.vehicle.yaml'
-        whole_files.write(path, _dumped(vehicle))
+        atomic_write.write(path, _dumped(vehicle))
         content['vehicle'] = str(path.absolute())
     path = folder / f'{name}.yaml'
-    whole_files.write(path, _dumped(content))
+    atomic_write.write(path, _dumped(content))
     return path
 
 

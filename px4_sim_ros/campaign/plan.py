@@ -8,10 +8,10 @@ import functools
 import typing
 
 from px4_sim_ros.campaign import inputs, places
-from px4_sim_ros.config.resources import named_file, read_yaml
-from px4_sim_ros.config.vehicles_and_missions import NO_MISSION, load_mission
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
+from px4_sim_ros.spec.resources import named_file, read_yaml
+from px4_sim_ros.spec.vehicles_and_missions import NO_MISSION, load_mission
 
 _FLOWN = 'scenario', 'mission'
 VEHICLES = 'vehicle_files'

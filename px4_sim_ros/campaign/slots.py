@@ -24,8 +24,8 @@ import typing
 import psutil
 
 from px4_sim_ros.campaign.jobs import Job
-from px4_sim_ros.config import held_names
-from px4_sim_ros.config.child_prefix import SIGNALS_WAIT, die_with_parent, own_module
+from px4_sim_ros.process import machine_locks
+from px4_sim_ros.process.child_prefix import SIGNALS_WAIT, die_with_parent, own_module
 
 Answer = dict[str, typing.Any]
 """`row`, or `lost` or `refused` with a sentence; and `starts`, how many processes it took."""
@@ -138,7 +138,7 @@ def claim_core() -> Core:
 
 def _claim(number: int, nth: int) -> Core | None:
     """Return the core if nobody else is the nth on it."""
-    claim = held_names.hold(f'core/{number}/{nth}')
+    claim = machine_locks.hold(f'core/{number}/{nth}')
     return None if claim is None else Core(number, claim)
 
 

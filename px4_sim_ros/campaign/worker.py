@@ -3,11 +3,11 @@
 """A process that stays and flies run after run: jobs come in, rows go out, as lines of JSON."""
 from __future__ import annotations
 
-from px4_sim_ros.config import collector, one_thread
+from px4_sim_ros.process import blas_threads, gc_control
 
 if __name__ == '__main__':
-    one_thread.choose()        # before what takes long to import
-    collector.hold()
+    blas_threads.choose()        # before what takes long to import
+    gc_control.hold()
 
 import errno
 import json
@@ -20,9 +20,9 @@ import typing
 
 from px4_sim_ros.campaign.flown import KilledAutopilotError, LostRunError, fly
 from px4_sim_ros.campaign.jobs import Job
-from px4_sim_ros.config import signals
+from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.model.errors import ParameterError, RunError, sentence
-from px4_sim_ros.run.instances import own_instance
+from px4_sim_ros.process import signals
 
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 
@@ -58,7 +58,7 @@ def main(arguments: typing.Sequence[str]) -> int:
     os.sched_setaffinity(0, {int(core)})
     rows = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)              # what a flight prints is no row
-    collector.release()
+    gc_control.release()
     try:
         signals.raise_interrupt()
         with signals.unwrapped(), own_instance(of_px4=autopilot == 'px4') as instance:

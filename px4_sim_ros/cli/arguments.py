@@ -9,10 +9,10 @@ import re
 import typing
 
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.config.run_control import SPEEDS, is_speed
-from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.errors import did_you_mean
 from px4_sim_ros.model.parameters import range_text
+from px4_sim_ros.spec.run_control import SPEEDS, is_speed
 from px4_sim_ros.step import pacing
 
 

@@ -17,11 +17,11 @@ from px4_sim_ros.bench.machine import Machine
 from px4_sim_ros.bench.results import Results
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.config import signals, whole_files
-from px4_sim_ros.config.compile_ahead import compile_ahead
-from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.flight.px4 import Px4, add_schedule_argument
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run.px4 import Px4, add_schedule_argument
+from px4_sim_ros.process import atomic_write, signals
+from px4_sim_ros.spec.compile_ahead import compile_ahead
+from px4_sim_ros.spec.resources import check_writable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,10 +123,10 @@ def _report(
     if options.json:
         figures = {'machine': dataclasses.asdict(machine), 'quick': options.quick,
                    **results.to_json(), 'warnings': warnings}
-        whole_files.write(options.json, json.dumps(figures, indent=2) + '\n')
+        atomic_write.write(options.json, json.dumps(figures, indent=2) + '\n')
         print(f'the figures are in {options.json}')
     if options.markdown:
-        whole_files.write(options.markdown, f'{machine}\n\n{table.markdown(results)}')
+        atomic_write.write(options.markdown, f'{machine}\n\n{table.markdown(results)}')
         print(f'the tables are in {options.markdown}')
     if options.record_budget:
         budget.with_measured(str(machine), calibration_us, loops).save()

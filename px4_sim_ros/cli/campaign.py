@@ -20,11 +20,11 @@ from px4_sim_ros.cli import flown_again, output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.campaign_refly import refly
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.config import signals
+from px4_sim_ros.flight.flight_plan import AUTOPILOTS
+from px4_sim_ros.flight.instances import most_at_once
+from px4_sim_ros.flight.px4 import REPEATABLE, SCHEDULES, Px4
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run.flight_plan import AUTOPILOTS
-from px4_sim_ros.run.instances import most_at_once
-from px4_sim_ros.run.px4 import REPEATABLE, SCHEDULES, Px4
+from px4_sim_ros.process import signals
 
 _USAGE = """\
 campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is not flown again

@@ -13,8 +13,8 @@ from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.cli import flown_again
 from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run.px4 import Px4
 
 
 def refly(options: argparse.Namespace, path: str, run: str) -> int:

@@ -8,8 +8,6 @@ import json
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError
@@ -24,6 +22,8 @@ from px4_sim_ros.model.vehicle.vehicle_figures import (
     figures,
     implausible,
 )
+from px4_sim_ros.spec.configuration import Configuration, load_configuration
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 _EXIT_IMPLAUSIBLE = 1
 

@@ -11,9 +11,9 @@ import typing
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
-from px4_sim_ros.config import collector, signals
-from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.errors import did_you_mean
+from px4_sim_ros.process import gc_control, signals
+from px4_sim_ros.spec.resources import own_arguments
 
 # Commands that are a function of the same name in a module of that name, with what they are for.
 COMMANDS = {
@@ -82,7 +82,7 @@ def _run(arguments: list[str]) -> int:
     if unknown:
         commands.choices[options.command].refuse(unknown)
     options.ros_arguments = arguments[len(own):]
-    collector.release()
+    gc_control.release()
     if module is not None:
         return getattr(module, _function(options.command))(options)
     return control.run(options)

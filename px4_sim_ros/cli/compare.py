@@ -16,9 +16,8 @@ import tqdm
 from px4_sim_ros.cli import by_vehicle, output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.cli.terminal import console
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.model.errors import DivergedError, ParameterError
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis.comparison import (
     BagComparison,
     compare_bags,
@@ -30,6 +29,7 @@ from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_inte
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.report import comparison_report as report
+from px4_sim_ros.spec.resources import check_page, check_writable
 
 _EXIT_DIFFERENT = 1
 
@@ -153,7 +153,7 @@ def _study(bag: BagReader, options: argparse.Namespace) -> int:
 
 
 def _write_json(path: pathlib.Path, content: dict[str, typing.Any]) -> None:
-    whole_files.write(path, json.dumps(content, indent=2, allow_nan=False) + '\n')
+    atomic_write.write(path, json.dumps(content, indent=2, allow_nan=False) + '\n')
     print(f'the figures are in {path}')
 
 

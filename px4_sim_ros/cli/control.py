@@ -12,14 +12,14 @@ import typing
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
-from px4_sim_ros.config import signals
-from px4_sim_ros.config.resources import parse_yaml
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.process import signals
+from px4_sim_ros.spec.resources import parse_yaml
 from px4_sim_ros.step import graph
 
 if typing.TYPE_CHECKING:
     # Needs rclpy, which the mode core of `fly` does without.
-    from px4_sim_ros.ros.control_client import Control
+    from px4_sim_ros.ros.tools.control_client import Control
 
 # The commands, with what they are for.
 PURPOSES = {
@@ -176,7 +176,7 @@ def run(options: argparse.Namespace) -> int:
     if options.command == 'top':
         from px4_sim_ros.cli.top import top
         return top(options)
-    from px4_sim_ros.ros.control_client import Control
+    from px4_sim_ros.ros.tools.control_client import Control
 
     control = Control(options.namespace)
     with contextlib.closing(control):

@@ -7,7 +7,7 @@ files start end at once then: they have nothing to put in order yet.
 """
 from __future__ import annotations
 
-from px4_sim_ros.config import signal_mask
+from px4_sim_ros.process import signal_mask
 
 
 def command_line() -> int:
@@ -27,7 +27,7 @@ def world() -> int:
 def autopilot_supervisor() -> int:
     """Run `autopilot_supervisor`."""
     signal_mask.end_while_importing()
-    from px4_sim_ros.run.autopilot_supervisor import main
+    from px4_sim_ros.launching.autopilot_supervisor import main
     return main()
 
 

@@ -16,18 +16,19 @@ from px4_sim_ros.cli import arguments, fly_fleet, fly_plan, fly_summary, output,
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.list import ListAction
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config import domain_claim, node_overrides, signals
-from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.flight import autopilots, instances, px4_memory, remapping, settings
+from px4_sim_ros.flight.fleet_record import FleetRecord
+from px4_sim_ros.flight.flight import conduct
+from px4_sim_ros.flight.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
+from px4_sim_ros.flight.flight_record import FlightRecord
+from px4_sim_ros.flight.px4 import add_schedule_argument, command_line
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run import autopilots, instances, px4_memory, remapping, settings
-from px4_sim_ros.run.fleet_record import FleetRecord
-from px4_sim_ros.run.flight import conduct
-from px4_sim_ros.run.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
-from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import add_schedule_argument, command_line
+from px4_sim_ros.process import domain_claim, signals
+from px4_sim_ros.spec import node_overrides
+from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.spec.resources import check_page, check_writable
 
 if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
     from px4_sim_ros.cli.expectation import Expectation

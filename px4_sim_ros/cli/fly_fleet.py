@@ -6,15 +6,15 @@ from __future__ import annotations
 import argparse
 import typing
 
-from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.config.fleets import FIRST_INSTANCE, MOST_VEHICLES, SPACING_M, Fleet
-from px4_sim_ros.mavlink.link_state import TROUBLES, HilParameters
+from px4_sim_ros.flight import settings
+from px4_sim_ros.flight.fleet import asked_instance
+from px4_sim_ros.flight.fleet_record import FleetRecord
+from px4_sim_ros.flight.flight_plan import VehiclePlan
+from px4_sim_ros.flight.flight_record import FlightRecord
+from px4_sim_ros.link.hil.link_state import TROUBLES, HilParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run import settings
-from px4_sim_ros.run.fleet import asked_instance
-from px4_sim_ros.run.fleet_record import FleetRecord
-from px4_sim_ros.run.flight_plan import VehiclePlan
-from px4_sim_ros.run.flight_record import FlightRecord
+from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.spec.fleets import FIRST_INSTANCE, MOST_VEHICLES, SPACING_M, Fleet
 
 # What is of one vehicle only, or not done for several yet.
 _OF_ONE = 'namespace', 'viewer', 'scenario', 'remap'

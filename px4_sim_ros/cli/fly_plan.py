@@ -7,25 +7,26 @@ import argparse
 import pathlib
 import typing
 
-from px4_sim_ros.config import domain_claim, node_overrides
-from px4_sim_ros.config.configuration import (
+from px4_sim_ros.flight import fleet_plan, remapping, settings
+from px4_sim_ros.flight.embedded import check_embedded
+from px4_sim_ros.flight.fleet import FleetOptions, laid_over
+from px4_sim_ros.flight.flight_plan import FlightPlan
+from px4_sim_ros.flight.px4 import Px4, world_parameters
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.mission import Hold
+from px4_sim_ros.process import domain_claim
+from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.spec import node_overrides
+from px4_sim_ros.spec.configuration import (
     Configuration,
     checked_scenario,
     load_configuration,
     profile_parameters,
 )
-from px4_sim_ros.config.fleets import Fleet
-from px4_sim_ros.config.recording import RecorderParameters
-from px4_sim_ros.config.resources import named_file, named_files
-from px4_sim_ros.config.vehicles_and_missions import flown_mission
-from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.mission import Hold
-from px4_sim_ros.recording.bag.folder import new_folder
-from px4_sim_ros.run import fleet_plan, remapping, settings
-from px4_sim_ros.run.embedded import check_embedded
-from px4_sim_ros.run.fleet import FleetOptions, laid_over
-from px4_sim_ros.run.flight_plan import FlightPlan
-from px4_sim_ros.run.px4 import Px4, world_parameters
+from px4_sim_ros.spec.fleets import Fleet
+from px4_sim_ros.spec.recording import RecorderParameters
+from px4_sim_ros.spec.resources import named_file, named_files
+from px4_sim_ros.spec.vehicles_and_missions import flown_mission
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 # Of a flight without a wish, which is also as fast as possible.

@@ -10,13 +10,13 @@ import sys
 import typing
 
 from px4_sim_ros.cli import fly_fleet
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.config.scenarios import NONE
-from px4_sim_ros.mavlink.link_state import TROUBLES
-from px4_sim_ros.mavlink.pilot_events import place_text
+from px4_sim_ros.flight.flight_plan import FlightPlan
+from px4_sim_ros.link.hil.link_state import TROUBLES
+from px4_sim_ros.link.pilot.events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run.flight_plan import FlightPlan
+from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.spec.scenarios import NONE
 
 
 def head(
@@ -47,7 +47,7 @@ def write_summary(summary: dict[str, typing.Any], path: pathlib.Path | None) -> 
     sys.stdout.flush()         # before what is said on stderr
     try:
         if path is not None:
-            whole_files.write(path, json.dumps(summary, indent=2) + '\n')
+            atomic_write.write(path, json.dumps(summary, indent=2) + '\n')
     except OSError as error:
         print(f'fly: summary {path}: {sentence(error)}', file=sys.stderr)
         return False

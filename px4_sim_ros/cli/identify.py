@@ -9,10 +9,10 @@ import pathlib
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle, vehicle_text
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle, vehicle_text
 
 _HORIZON_S = 0.5
 
@@ -77,7 +77,7 @@ def _check(options: argparse.Namespace) -> None:
 def _sensors(options: argparse.Namespace) -> None:
     from px4_sim_ros.real import sensor_profile
     found = sensor_profile.sensed(options.logs[0], load_vehicle(options.vehicle))
-    whole_files.write(options.sensors, sensor_profile.profile_text(found))
+    atomic_write.write(options.sensors, sensor_profile.profile_text(found))
     for line in sensor_profile.lines(found):
         print(line)
     print(f'wrote {options.sensors}')
@@ -90,10 +90,10 @@ def _vehicle(options: argparse.Namespace) -> None:
     found, new = identification.identified(
         [read_flight(log) for log in options.logs], options.vehicle,
         vehicle_text(options.vehicle), options.out.stem, options.fit, options.horizon)
-    whole_files.write(options.out, new)
-    whole_files.write(page, pages.identification_page(found))
+    atomic_write.write(options.out, new)
+    atomic_write.write(page, pages.identification_page(found))
     if options.json:
-        whole_files.write(
+        atomic_write.write(
             options.json, json.dumps(summaries.identification_json(found), indent=2))
     for line in summaries.of_identification(found):
         print(line)

@@ -9,13 +9,13 @@ import sys
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
-from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.rosbag2_import import import_bag as import_ros_bag
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
-from px4_sim_ros.run import settings
+from px4_sim_ros.spec.configuration import Configuration, load_configuration, profile_parameters
+from px4_sim_ros.spec.recording import RecorderParameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

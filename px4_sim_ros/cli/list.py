@@ -8,7 +8,7 @@ import pathlib
 import re
 import typing
 
-from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.spec.resources import named_files
 
 _ACTIONS = 'actions'             # which have no files
 _KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', _ACTIONS, 'fleets', 'campaigns'

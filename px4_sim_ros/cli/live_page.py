@@ -15,9 +15,9 @@ import typing
 import numpy as np
 
 from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
-from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
@@ -25,7 +25,7 @@ from px4_sim_ros.recording.report import report_page
 from px4_sim_ros.recording.report.lockstep_health import lockstep_rows, lockstep_table
 from px4_sim_ros.recording.report.plots import CONDITION_COLOURS
 from px4_sim_ros.recording.report.report_page import Html, Live, Section, paragraph
-from px4_sim_ros.ros.control_client import ControlError
+from px4_sim_ros.ros.tools.control_client import ControlError
 
 PERIOD_S = 2.0
 # What is kept of each node: half an hour.
@@ -72,7 +72,7 @@ class LivePage:
 
 def _replace(path: pathlib.Path, text: str) -> None:
     try:
-        whole_files.write(path, text)
+        atomic_write.write(path, text)
     except OSError as error:
         raise ControlError(f'{path}: {sentence(error)}') from error
 

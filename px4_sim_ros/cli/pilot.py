@@ -10,10 +10,10 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import instance
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config.vehicles_and_missions import load_mission
-from px4_sim_ros.mavlink.pilot import Pilot
-from px4_sim_ros.mavlink.pilot_events import MissionError
+from px4_sim_ros.link.pilot.events import MissionError
+from px4_sim_ros.link.pilot.pilot import Pilot
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.vehicles_and_missions import load_mission
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

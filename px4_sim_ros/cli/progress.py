@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import typing
 
-from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.scenario.happening import Happening
 
 

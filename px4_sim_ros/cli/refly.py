@@ -16,28 +16,29 @@ from px4_sim_ros.cli import flown_again, reflown
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config import domain_claim, node_overrides
-from px4_sim_ros.config.configuration import (
-    Configuration,
-    checked_scenario,
-    profile_parameters,
-)
-from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.config.scenarios import NONE
-from px4_sim_ros.config.vehicles_and_missions import flown_mission
-from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.ports import PortTakenError
+from px4_sim_ros.flight import autopilots, px4_memory, settings
+from px4_sim_ros.flight.flight import conduct
+from px4_sim_ros.flight.flight_plan import FlightPlan
+from px4_sim_ros.flight.flight_record import FlightRecord
+from px4_sim_ros.flight.px4 import Px4
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.ports import PortTakenError
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.faults.actions import check_allowed
+from px4_sim_ros.process import domain_claim
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.run import autopilots, px4_memory, settings
-from px4_sim_ros.run.flight import conduct
-from px4_sim_ros.run.flight_plan import FlightPlan
-from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.spec import node_overrides
+from px4_sim_ros.spec.configuration import (
+    Configuration,
+    checked_scenario,
+    profile_parameters,
+)
+from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.scenarios import NONE
+from px4_sim_ros.spec.vehicles_and_missions import flown_mission
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,13 +12,13 @@ from px4_sim_ros.cli import by_vehicle, flown_again
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
-from px4_sim_ros.config.resources import check_page, check_writable
+from px4_sim_ros.flight import replay as replaying
+from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.playback import commands
-from px4_sim_ros.run import replay as replaying
-from px4_sim_ros.run import settings
+from px4_sim_ros.spec.resources import check_page, check_writable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def _replay_one(options: argparse.Namespace, bag: BagReader) -> int:
     if options.play:
         if is_what_if or options.record or options.json or options.plot:
             raise ParameterError('play: it only publishes; leave out what is for a flight')
-        from px4_sim_ros.ros.bag_player import play
+        from px4_sim_ros.ros.tools.bag_player import play
         return play(bag, rate=1.0 if options.rate is None else options.rate,
                     start_s=options.start or 0.0, paused=options.paused,
                     loop=options.loop, namespace=options.namespace or None)

@@ -9,9 +9,9 @@ import sys
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.config.resources import check_page
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.spec.resources import check_page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,15 +17,15 @@ from px4_sim_ros.cli.graph_snapshot import (
     Snapshot,
     VehicleSnapshot,
 )
-from px4_sim_ros.config.resources import PACKAGE
-from px4_sim_ros.mavlink.link_state import TROUBLES
+from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S, kind_and_index
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters, CounterSample, columns, counter_sample
-from px4_sim_ros.ros import diagnostics
+from px4_sim_ros.ros.framework import diagnostics
+from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.step import graph, side_topics
 
 SILENT_AFTER_S = 2.5

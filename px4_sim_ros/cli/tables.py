@@ -15,14 +15,14 @@ from px4_sim_ros.bench.budget import Budget
 from px4_sim_ros.campaign.plan import Settings
 from px4_sim_ros.cli.command_line import COMMANDS
 from px4_sim_ros.cli.control import PURPOSES
-from px4_sim_ros.config.parameter_files import default_parameters
-from px4_sim_ros.mavlink.px4_modes import MODES
+from px4_sim_ros.launching.arguments import ARGUMENTS
 from px4_sim_ros.model.faults.actions import ACTIONS, meaning
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.scenario.condition import AGE, MODE, TEXT
 from px4_sim_ros.model.scenario.situation import FLAGS, NUMBERS
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.run.launch_arguments import ARGUMENTS
+from px4_sim_ros.px4.modes import MODES
+from px4_sim_ros.spec.parameter_files import default_parameters
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.side_topics import VIEWED
 

@@ -32,14 +32,14 @@ from px4_sim_ros.cli.graph_snapshot import (
 )
 from px4_sim_ros.cli.snapshot_collector import FOUND_AFTER_S, SnapshotCollector
 from px4_sim_ros.cli.terminal import console
-from px4_sim_ros.config.resources import check_page
-from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.control_client import Control, ControlError
-from px4_sim_ros.ros.session import spin_once
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.session import spin_once
+from px4_sim_ros.ros.tools.control_client import Control, ControlError
+from px4_sim_ros.spec.resources import check_page
 from px4_sim_ros.step import side_topics
 
 if typing.TYPE_CHECKING:       # it draws, which takes a while to import

@@ -9,10 +9,10 @@ import pathlib
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,12 +52,12 @@ def validate(options: argparse.Namespace) -> int:
         found = pages.validated(
             with_values(read_flight(options.log), of_log), vehicle.name, vehicle,
             closed_loop.compared(options.log, options.against) if options.against else [])
-        whole_files.write(page, pages.validation_page(found))
+        atomic_write.write(page, pages.validation_page(found))
         from px4_sim_ros.real import summaries
         for line in summaries.of_validation(found):
             print(line)
         if options.json:
-            whole_files.write(
+            atomic_write.write(
                 options.json, json.dumps(summaries.validation_json(found), indent=2))
     except (ParameterError, OSError) as error:
         return output.failed('validate', error, BAD_INPUT)

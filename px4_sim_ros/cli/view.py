@@ -12,10 +12,10 @@ import sys
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
-from px4_sim_ros.run import settings
 from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget, ViewerError
 
 
@@ -73,6 +73,6 @@ def _show_bag(bags: list[BagReader], folder: pathlib.Path, target: RerunTarget) 
 
 def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:
     """Show the graph that runs, and each that comes after it, until a signal comes."""
-    from px4_sim_ros.ros.rerun_view import show_graph
+    from px4_sim_ros.ros.tools.rerun_view import show_graph
     configuration = settings.graph_configuration(options, options.namespace)
     show_graph(configuration, options.namespace, target)

@@ -10,10 +10,10 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.config.resources import own_arguments
+from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run import settings
+from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.spec.resources import own_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def visualizer(options: argparse.Namespace) -> int:
     """Publish until a signal comes; return the exit code."""
     from px4_sim_ros.recording.bag.run_description import BagError
-    from px4_sim_ros.ros.transforms import TfBroadcaster
-    from px4_sim_ros.ros.visualizer import VisualizerNode, run
+    from px4_sim_ros.ros.nodes.transforms import TfBroadcaster
+    from px4_sim_ros.ros.nodes.visualizer import VisualizerNode, run
     try:
         if options.only_tf:
             vehicles = _vehicles(options)

@@ -10,7 +10,7 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import ERROR, OK, values_of
 from px4_sim_ros.step.repeatability import OVER_US

@@ -3,7 +3,7 @@
 """Described, validated parameters: one frozen dataclass a model.
 
 The numbers live in `config/`; a dataclass gives each one its unit, its meaning and
-its range. The same description is declared to ROS (see `ros/parameters.py`).
+its range. The same description is declared to ROS (see `ros/framework/parameters.py`).
 """
 from __future__ import annotations
 

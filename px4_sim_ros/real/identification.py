@@ -7,7 +7,6 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import electric, statics
@@ -17,6 +16,7 @@ from px4_sim_ros.real.held_out import HeldOut, held_out
 from px4_sim_ros.real.named import NAMED, Content, changed, check_names, with_values
 from px4_sim_ros.real.pages import Identified
 from px4_sim_ros.real.vehicle_text import rewritten
+from px4_sim_ros.spec.resources import LOADER
 
 _ELECTRIC = electric.SHAFT_TORQUE, electric.RESISTANCE
 

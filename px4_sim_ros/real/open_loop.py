@@ -15,6 +15,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import allocating
 from px4_sim_ros.model.body.contact import no_anchors
 from px4_sim_ros.model.body.integrators import WORK_ROWS
 from px4_sim_ros.model.body.motion import integrate
@@ -28,7 +29,6 @@ from px4_sim_ros.model.body.rotors import (
     LAG_UP,
     MAX_SPEED,
 )
-from px4_sim_ros.model.compiled import allocating
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real.flight import RealFlight

@@ -8,9 +8,9 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.real.fit import CONFIDENCE, Estimate
 from px4_sim_ros.real.named import NAMED, changed
+from px4_sim_ros.spec.resources import LOADER
 
 _PX4 = 'px4_parameters'
 

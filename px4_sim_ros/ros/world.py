@@ -3,10 +3,10 @@
 """Runs nodes of the graph in this process: all of them, or those that are named."""
 from __future__ import annotations
 
-from px4_sim_ros.config import collector
+from px4_sim_ros.process import gc_control
 
 if __name__ == '__main__':
-    collector.hold()           # before what takes long to import
+    gc_control.hold()           # before what takes long to import
 
 import argparse
 import contextlib
@@ -20,24 +20,25 @@ import typing
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from px4_sim_ros.config import domain_claim, node_overrides, signals
-from px4_sim_ros.config.resources import own_arguments
-from px4_sim_ros.mavlink.cores import shared_core_of
-from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.model.errors import ParameterError, RunError
-from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.block_node import BlockNode
-from px4_sim_ros.ros.graph_node import GraphNode
-from px4_sim_ros.ros.hang_report import HangReport
-from px4_sim_ros.ros.session import make_executor
-from px4_sim_ros.ros.step_executor import StepExecutor
+from px4_sim_ros.process import domain_claim, signals
+from px4_sim_ros.px4.cores import shared_core_of
+from px4_sim_ros.px4.shared_core import SharedCore
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.ros.framework.block_node import BlockNode
+from px4_sim_ros.ros.framework.graph_node import GraphNode
+from px4_sim_ros.ros.framework.hang_report import HangReport
+from px4_sim_ros.ros.framework.session import make_executor
+from px4_sim_ros.ros.framework.step_executor import StepExecutor
+from px4_sim_ros.spec import node_overrides
+from px4_sim_ros.spec.resources import own_arguments
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.members import OF_WORLD, attendance_of, managed
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-    from px4_sim_ros.ros.manager import ManagerNode
+    from px4_sim_ros.ros.manager.manager import ManagerNode
 
 _SPIN_S = 0.1
 # A graph that hangs is left to itself after this.
@@ -75,7 +76,7 @@ def run(
                    else _make_fleet(names, nodes, own, host, make, described))
         for node in nodes:
             executor.add_node(node)
-        collector.release()
+        gc_control.release()
         with contextlib.closing(HangWatch(host.runner, HangReport(host, manager, stop))):
             _spin(StepExecutor(executor, host), nodes, manager, stop)
     except signals.Interrupted:

@@ -10,10 +10,10 @@ Nothing of rclpy is loaded here: that starts threads, which a process that is fo
 """
 from __future__ import annotations
 
-from px4_sim_ros.config import collector
+from px4_sim_ros.process import gc_control
 
 if __name__ == '__main__':
-    collector.hold()           # before what takes long to import
+    gc_control.hold()           # before what takes long to import
 
 import contextlib
 import ctypes
@@ -32,8 +32,8 @@ import setproctitle
 # What `world` and its nodes import, but for rclpy.
 _LOADED_ONCE = (
     'diagnostic_msgs.msg', 'lifecycle_msgs.srv', 'rcl_interfaces.srv', 'std_msgs.msg',
-    'std_srvs.srv', 'type_description_interfaces.srv', 'px4_sim_ros.config.configuration',
-    'px4_sim_ros.mavlink.hil_block', 'px4_sim_ros.messages.codecs',
+    'std_srvs.srv', 'type_description_interfaces.srv', 'px4_sim_ros.spec.configuration',
+    'px4_sim_ros.link.hil.block', 'px4_sim_ros.messages.codecs',
     'px4_sim_ros.model.faults.actions', 'px4_sim_ros.step.dynamics_block',
     'px4_sim_ros.step.runner')
 _LONGEST = 1 << 16

@@ -97,7 +97,7 @@ class NodeSpec:
     held: tuple[str, ...] = ()         # those whose last value holds until the next is due
     optional: bool = False     # there is none unless the configuration asks for it
     beside: str = ''           # the node whose process it shares in all modes
-    node: str = 'px4_sim_ros.ros.block_node:BlockNode'
+    node: str = 'px4_sim_ros.ros.framework.block_node:BlockNode'
 
     @property
     def kind(self) -> str:
@@ -175,25 +175,25 @@ _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'r
 
 # In the order of a step: whoever comes later uses what those before put out.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
-    NodeSpec('manager', '', 'px4_sim_ros.config.run_control:ManagerParameters', (COMMAND, WAKE),
-             node='px4_sim_ros.ros.manager:ManagerNode'),
+    NodeSpec('manager', '', 'px4_sim_ros.spec.run_control:ManagerParameters', (COMMAND, WAKE),
+             node='px4_sim_ros.ros.manager.manager:ManagerNode'),
     NodeSpec('wake_player', 'px4_sim_ros.recording.playback:WakePlaybackBlock',
-             'px4_sim_ros.config.recording:PlayerParameters', (CLOCK,), optional=True),
+             'px4_sim_ros.spec.recording:PlayerParameters', (CLOCK,), optional=True),
     NodeSpec('wind', f'{_BLOCKS}:WindBlock', f'{_WIND}:WindParameters',
              (CLOCK, 'ground_truth/odom', FAULTS, WAKES), f'{_WIND}:Wind',
              previous=('ground_truth/odom', FAULTS), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.step.dynamics_block:DynamicsBlock',
              'px4_sim_ros.model.body.integrators:DynamicsParameters',
              (CLOCK, 'wind', FAULTS, COMMAND), previous=(FAULTS, COMMAND), held=('wind',),
-             node='px4_sim_ros.ros.dynamics:DynamicsNode'),
+             node='px4_sim_ros.ros.nodes.dynamics:DynamicsNode'),
     NodeSpec('scenario', 'px4_sim_ros.step.scenario_block:ScenarioBlock',
              'px4_sim_ros.step.scenario_block:ScenarioParameters',
              (CLOCK, 'ground_truth/odom', 'battery_state', AUTOPILOT_STATE),
              previous=(AUTOPILOT_STATE,), held=('battery_state',), optional=True,
-             beside='hil_bridge', node='px4_sim_ros.ros.scenario:ScenarioNode'),
+             beside='hil_bridge', node='px4_sim_ros.ros.nodes.scenario:ScenarioNode'),
     # After dynamics as the scenario: what dynamics uses a step later may not come in this one.
     NodeSpec('scenario_player', 'px4_sim_ros.recording.playback:FaultPlaybackBlock',
-             'px4_sim_ros.config.recording:PlayerParameters', (CLOCK, 'ground_truth/odom'),
+             'px4_sim_ros.spec.recording:PlayerParameters', (CLOCK, 'ground_truth/odom'),
              optional=True),
     NodeSpec('imu', _SENSOR, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel', FAULTS), f'{_SENSORS}.imu:Imu',
@@ -219,18 +219,18 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              ('ground_truth/odom', FAULTS), f'{_SENSORS}.visual_odometry:VisualOdometry',
              optional=True),
     # All that reaches the autopilot comes from one process, in one order.
-    NodeSpec('pilot', 'px4_sim_ros.mavlink.pilot_block:PilotBlock',
-             'px4_sim_ros.mavlink.pilot_block:PilotParameters',
+    NodeSpec('pilot', 'px4_sim_ros.link.pilot.block:PilotBlock',
+             'px4_sim_ros.link.pilot.block:PilotParameters',
              (CLOCK, 'ground_truth/odom', FAULTS), optional=True,
-             beside='hil_bridge', node='px4_sim_ros.ros.pilot:PilotNode'),
-    NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
-             'px4_sim_ros.mavlink.link_state:HilParameters',
+             beside='hil_bridge', node='px4_sim_ros.ros.nodes.pilot:PilotNode'),
+    NodeSpec('hil_bridge', 'px4_sim_ros.link.hil.block:HilBlock',
+             'px4_sim_ros.link.hil.link_state:HilParameters',
              ('ground_truth/odom', 'ground_truth/accel', *_MEASURED, FAULTS),
-             node='px4_sim_ros.ros.hil_bridge:HilBridgeNode'),
+             node='px4_sim_ros.ros.nodes.hil_bridge:HilBridgeNode'),
     NodeSpec('player', 'px4_sim_ros.recording.playback:PlaybackBlock',
-             'px4_sim_ros.config.recording:PlayerParameters', _MEASURED, optional=True),
-    NodeSpec('recorder', '', 'px4_sim_ros.config.recording:RecorderParameters', tuple(TOPICS),
-             optional=True, node='px4_sim_ros.ros.recorder:RecorderNode'),
+             'px4_sim_ros.spec.recording:PlayerParameters', _MEASURED, optional=True),
+    NodeSpec('recorder', '', 'px4_sim_ros.spec.recording:RecorderParameters', tuple(TOPICS),
+             optional=True, node='px4_sim_ros.ros.nodes.recorder:RecorderNode'),
 )}
 
 

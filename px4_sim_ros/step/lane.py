@@ -12,7 +12,7 @@ import math
 import time
 import typing
 
-from px4_sim_ros.model.quickly import quickly
+from px4_sim_ros.jit.fast_namedtuple import quickly
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, Inputs, Outputs

@@ -12,8 +12,8 @@ import typing
 
 import pytest
 
-from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.errors import sentence
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.testing.px4_of_test import PX4, UNREPEATABLE
 
 if typing.TYPE_CHECKING:
@@ -61,7 +61,7 @@ def keep(item: pytest.Item, flight: Flight, why: str) -> str:
         if (folder / 'recording').is_dir():
             # For `refly`: the recording was begun before it was known what would happen.
             run = BagReader(folder / 'recording').run
-            whole_files.write(folder / 'recording' / RUN_FILE,
+            atomic_write.write(folder / 'recording' / RUN_FILE,
                               dataclasses.replace(run, scenario=text).to_yaml())
             _write_report(folder)
     except OSError as error:
@@ -80,7 +80,7 @@ def where_to_look(item: pytest.Item, folder: pathlib.Path) -> str:
             path.unlink()
     again = shlex.join(_again(item))
     try:
-        whole_files.write(folder / _AGAIN, f'{again}\n')
+        atomic_write.write(folder / _AGAIN, f'{again}\n')
     except OSError as error:           # the verdict is not lost
         return f'{_not_kept(error)}\nagain: {again}'
     return f'look at {folder}\nagain: {again}'

@@ -13,12 +13,14 @@ import typing
 import yaml
 
 from px4_sim_ros.campaign.conduct import command
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.compile_ahead import compile_ahead
-from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.config.resources import DUMPER
-from px4_sim_ros.mavlink import scenario_words
-from px4_sim_ros.mavlink.pilot_events import Event as Achieved
+from px4_sim_ros.flight import px4_parameters
+from px4_sim_ros.flight.autopilots import start_autopilot
+from px4_sim_ros.flight.core_recorder import CoreRecorder
+from px4_sim_ros.flight.core_world import CoreWorld
+from px4_sim_ros.flight.embedded import check_embedded
+from px4_sim_ros.flight.px4 import Px4, described, world_parameters
+from px4_sim_ros.link.pilot import scenario_mavlink
+from px4_sim_ros.link.pilot.events import Event as Achieved
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.model.faults.action import Action, Subject
 from px4_sim_ros.model.faults.actions import is_own, name_of
@@ -29,14 +31,12 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import Event, Scenario, check_refused
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
+from px4_sim_ros.process import atomic_write
+from px4_sim_ros.process.children import Child
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-from px4_sim_ros.run import px4_parameters
-from px4_sim_ros.run.autopilots import start_autopilot
-from px4_sim_ros.run.core_recorder import CoreRecorder
-from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.embedded import check_embedded
-from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, described, world_parameters
+from px4_sim_ros.spec.compile_ahead import compile_ahead
+from px4_sim_ros.spec.configuration import Configuration, load_configuration
+from px4_sim_ros.spec.resources import DUMPER
 from px4_sim_ros.step.repeatability import unrepeatable_because
 from px4_sim_ros.testing.words import ANY_EVENT
 
@@ -84,7 +84,7 @@ class Flight:
         self._content = {
             'weather': {'wind': 'constant', 'speed_m_s': 0.0}, 'mission': 'hover',
             **plan.scenario, 'end': {'at_s': _END_S}}
-        whole_files.write(self._file, yaml.safe_dump(self._content))
+        atomic_write.write(self._file, yaml.safe_dump(self._content))
         self._configuration = self._configured(self._file)
         self._subject = Subject(
             self._configuration.vehicle, self._configuration.graph.blocks)
@@ -151,7 +151,7 @@ class Flight:
         owner = f'event {event.name}'
         action.check(owner, self._subject)
         check_refused(f'{owner}: refused', action, refused)
-        scenario_words.check_event(event, owner)
+        scenario_mavlink.check_event(event, owner)
         if event.name in {one.name for one in self._events}:
             raise ParameterError(f'event name = {name!r}: must be one that no other event has')
         self._events.append(event)
@@ -161,7 +161,7 @@ class Flight:
 
     def expect(self, expectation: Expectation) -> None:
         """Expect something from now on; it is judged at the end of the test."""
-        scenario_words.check(Scenario('flight', (), (expectation,)), 'flight')
+        scenario_mavlink.check(Scenario('flight', (), (expectation,)), 'flight')
         self._expectations.append(self._from_now(expectation))
         if self._world is not None:
             self._world.scenario.course.expect(expectation)
@@ -371,7 +371,7 @@ class Flight:
                 expectation.to_mapping() for expectation in
                 (*self._expectations, *self._demands))],
             'end': {'at_s': time_us / US_PER_S}}, Dumper=DUMPER, sort_keys=False)
-        whole_files.write(self._file, text)
+        atomic_write.write(self._file, text)
         return text
 
     def close(self) -> None:

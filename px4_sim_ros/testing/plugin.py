@@ -74,7 +74,7 @@ def flight(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory,
 ) -> typing.Iterator[Flight]:
     """Return a flight with ports and a folder of its own, judged at the end of the test."""
-    from px4_sim_ros.run.instances import own_instance
+    from px4_sim_ros.flight.instances import own_instance
     from px4_sim_ros.testing.flight import Flight, Plan
     px4 = px4_of(request.node) if request.param == PX4 else None
     marker = request.node.get_closest_marker('flight')

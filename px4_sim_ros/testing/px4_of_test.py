@@ -8,7 +8,7 @@ import typing
 import pytest
 
 if typing.TYPE_CHECKING:
-    from px4_sim_ros.run.px4 import Px4
+    from px4_sim_ros.flight.px4 import Px4
 
 EMBEDDED, PX4 = 'embedded', 'px4'
 """The autopilots; the second one is a marker as well."""
@@ -21,8 +21,8 @@ def px4_of(item: pytest.Item) -> Px4:
 
     :raises ParameterError: there is none
     """
+    from px4_sim_ros.flight.px4 import ONE_CORE, REPEATABLE, Px4
     from px4_sim_ros.model.errors import ParameterError
-    from px4_sim_ros.run.px4 import ONE_CORE, REPEATABLE, Px4
     px4_dir = item.config.getoption('px4_dir')
     try:
         return Px4.find(px4_dir, REPEATABLE)

@@ -12,7 +12,7 @@ import typing
 
 import pytest
 
-from px4_sim_ros.run.instances import own_instance
+from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.testing.artefacts import new_folder, where_to_look
 from px4_sim_ros.testing.px4_of_test import EMBEDDED, PX4, px4_of
 

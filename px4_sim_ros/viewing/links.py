@@ -8,7 +8,6 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import frame_of
 from px4_sim_ros.messages.truth import (
     BODY_FRAME,
@@ -35,6 +34,7 @@ from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeFinderParame
 from px4_sim_ros.model.vehicle.elements import Servo, Surface, Wheel
 from px4_sim_ros.model.vehicle.sections import Rotor
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.spec.configuration import Configuration
 
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _CENTRE: Vector = (0.0, 0.0, 0.0)

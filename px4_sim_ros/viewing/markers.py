@@ -10,12 +10,12 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import matrix, scaled, to_world, total
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.viewing.links import beams
 from px4_sim_ros.viewing.rotor_motion import ThrustArrows
 from px4_sim_ros.viewing.scene import Scene

@@ -8,7 +8,7 @@ import typing
 import numpy as np
 import rerun.blueprint as rerun_blueprint
 
-from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.spec.configuration import Configuration
 
 TIMELINE = 'sim_time'
 WORLD, VEHICLE, LOG = '/world', '/world/vehicle', '/log'

@@ -12,7 +12,6 @@ import typing
 import numpy as np
 import rerun
 
-from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import range_frame
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
@@ -21,6 +20,7 @@ from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorComparison
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
+from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
 from px4_sim_ros.viewing.links import beams, rotor_link, servo_links, wheel_links
 from px4_sim_ros.viewing.markers import (

@@ -13,8 +13,8 @@ import time
 import typing
 import urllib.parse
 
-from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.spec.resources import check_writable
 
 if typing.TYPE_CHECKING:
     import rerun

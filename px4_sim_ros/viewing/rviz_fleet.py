@@ -8,9 +8,9 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.resources import DUMPER, LOADER, config_directory
 from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.recording.report.plots import COLOURS, rgb
+from px4_sim_ros.spec.resources import DUMPER, LOADER, config_directory
 from px4_sim_ros.step.graph import qualified
 
 _TOPICS = 'Topic', 'Description Topic'

@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ElementTree
 
-from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import unit
 from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.viewing.links import (
     Link,
     axle_of,

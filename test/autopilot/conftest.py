@@ -10,8 +10,8 @@ from flight_rig import Rig
 
 from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
 from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.resources import config_directory, read_yaml
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.resources import config_directory, read_yaml
 
 QUIET = {
     'imu': ('gyro_noise_density', 'accel_noise_density'),

@@ -12,10 +12,10 @@ from pymavlink.dialects.v20 import common as mavlink
 from scripted_flight import ScriptedWorld
 
 from px4_sim_ros.autopilot.process import Autopilot
-from px4_sim_ros.config.blocks import block_configuration
-from px4_sim_ros.mavlink.hil_decoder import HilDecoder
-from px4_sim_ros.mavlink.hil_frames import HilFrames
-from px4_sim_ros.mavlink.pilot_link import pilot_port
+from px4_sim_ros.link.hil.decoder import HilDecoder
+from px4_sim_ros.link.hil.frames import HilFrames
+from px4_sim_ros.link.pilot.link import pilot_port
+from px4_sim_ros.spec.blocks import block_configuration
 
 HOST = '127.0.0.1'
 TIME_LIMIT_S = 20.0

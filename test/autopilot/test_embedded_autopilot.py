@@ -28,14 +28,14 @@ from flight_rig import (
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.process import Autopilot
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_codec import DISARMED, HilEncoder
-from px4_sim_ros.mavlink.hil_decoder import HilDecoder
-from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
-from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.lockstep import Lockstep
+from px4_sim_ros.link.hil.codec import DISARMED, HilEncoder
+from px4_sim_ros.link.hil.decoder import HilDecoder
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.hil.lockstep import Lockstep
+from px4_sim_ros.link.hil.server import Deadline, HilServer, port_of
 from px4_sim_ros.model.rotation import yaw_rad
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.spec.configuration import load_configuration
 
 UNKNOWN_COMMAND = mavlink.MAV_CMD_DO_SET_SERVO
 

@@ -16,10 +16,10 @@ from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat, qconjugate, qmult
 
 import px4_sim_ros.autopilot
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.magnetic_field import field_enu_t
 from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.spec.configuration import load_configuration
 
 G = 9.80665
 ORIGIN = GeodeticPosition(47.0, 8.0, 500.0)

@@ -8,8 +8,8 @@ import yaml
 
 from px4_sim_ros.campaign.conduct import check
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.resources import named_files
 
 GROUND = {'mission': 'none', 'end': {'at_s': 0.1}, 'seed': 9, 'events': [
     {'name': 'lost', 'at_s': 0.05, 'gnss_denied': {}, 'for_s': 0.02},

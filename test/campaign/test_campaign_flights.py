@@ -24,10 +24,10 @@ from px4_sim_ros.campaign.executors import opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.run import flight_watch
-from px4_sim_ros.run.autopilots import start_autopilot
-from px4_sim_ros.run.instances import own_instance
-from px4_sim_ros.run.px4 import REPEATABLE, Px4
+from px4_sim_ros.flight import flight_watch
+from px4_sim_ros.flight.autopilots import start_autopilot
+from px4_sim_ros.flight.instances import own_instance
+from px4_sim_ros.flight.px4 import REPEATABLE, Px4
 
 pytestmark = pytest.mark.slow          # starts processes and waits
 

@@ -38,8 +38,8 @@ WALKS = {
         'DynamicsBlock.reach',         # the fingerprint
         'model/environment/gravity.py', 'model/arrivals.py')),
     'command': ('HilBlock.finish', 'Dynamics._truth', (
-        'step/runner.py', 'step/clock.py', 'mavlink/hil_server.py', 'mavlink/fast_frames.py',
-        'mavlink/waiting_awake.py', 'mavlink/boot.py', 'ReplyMatcher._is_reply',
+        'step/runner.py', 'step/clock.py', 'link/hil/server.py', 'link/fast_frames.py',
+        'link/hil/waiting_awake.py', 'link/hil/boot.py', 'ReplyMatcher._is_reply',
         'Lockstep._reply_timeout_s', 'Lockstep._lock', 'Lockstep._has_gone', 'GaussMarkov.next'))}
 
 

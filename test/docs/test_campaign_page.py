@@ -22,7 +22,7 @@ from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.search import Search
 from px4_sim_ros.cli import campaign as command
-from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.spec.resources import named_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'campaigns.md').read_text(encoding='utf-8')

@@ -22,9 +22,9 @@ from sensor_msgs.msg import Range
 from std_msgs.msg import Header
 
 from px4_sim_ros.cli import command_line
-from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.process.children import Child
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.spec.ros_environment import ros_environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / 'examples'

@@ -8,13 +8,13 @@ import shlex
 import pytest
 
 from px4_sim_ros.cli import command_line, fly
-from px4_sim_ros.config.fleets import NEAR_MISS_M, SPACING_M, Fleet, VehicleEntry
-from px4_sim_ros.config.parameter_files import default_parameters
-from px4_sim_ros.config.resources import named_files
-from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.flight import fleet as fleets
+from px4_sim_ros.flight import fleet_plan
+from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run import fleet as fleets
-from px4_sim_ros.run import fleet_plan
+from px4_sim_ros.spec.fleets import NEAR_MISS_M, SPACING_M, Fleet, VehicleEntry
+from px4_sim_ros.spec.parameter_files import default_parameters
+from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.scenario_block import ScenarioParameters
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

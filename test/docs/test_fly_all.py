@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip('pyulog', reason='pyulog is not installed')
 
-from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.spec.resources import named_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASURED = (ROOT / 'docs' / 'measured.md').read_text(encoding='utf-8')

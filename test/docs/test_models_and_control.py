@@ -4,10 +4,10 @@
 import pathlib
 import re
 
+from px4_sim_ros.flight.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL, MODELS = ((ROOT / 'docs' / f'{name}.md').read_text(encoding='utf-8')

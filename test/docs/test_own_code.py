@@ -29,15 +29,15 @@ from sensor_msgs.msg import FluidPressure, Range
 from workspace import ROS2, needs_workspace
 
 from px4_sim_ros.cli import command_line
-from px4_sim_ros.config import node_overrides
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.process.children import Child
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.ros import qos
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.spec import node_overrides
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.ros_environment import ros_environment
 
 INSTANCE = 88
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -254,7 +254,7 @@ def test_each_process_is_told_of_its_own_nodes_only():
      "node dynamics = 'pathlib:Path': must be a subclass of px4_sim_ros.step.block.Block"),
     # Whoever flies asks it about its link.
     (['--node', 'hil_bridge=px4_sim_ros.step.block:Block'],
-     'must be a subclass of px4_sim_ros.mavlink.hil_block.HilBlock'),
+     'must be a subclass of px4_sim_ros.link.hil.block.HilBlock'),
     (['--node', OWN, '--node', 'barometer=my_nodes:Mine'],
      "'my_nodes:HoseBarometer' is in the place of barometer already"),
     (['--mode', 'core', '--node', 'barometer=my_nodes:Mine'],

@@ -20,29 +20,24 @@ from stand_in_autopilot import StandInAutopilot
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.cli import check_vehicle, command_line, fly
 from px4_sim_ros.cli import pilot as pilot_command
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.parameter_files import default_parameters
-from px4_sim_ros.config.run_control import ManagerParameters
-from px4_sim_ros.config.vehicles_and_missions import load_mission, load_vehicle
-from px4_sim_ros.mavlink import (
-    battery_link,
-    hil_server,
-    link_state,
-    lockstep,
-    pilot,
-    pilot_link,
-    ports,
-    replies,
-)
+from px4_sim_ros.flight import px4_parameters
+from px4_sim_ros.flight.px4 import Px4
+from px4_sim_ros.flight.settings import settings
+from px4_sim_ros.link import ports
+from px4_sim_ros.link.hil import battery_link, link_state, lockstep, replies
+from px4_sim_ros.link.hil import server as hil_server
+from px4_sim_ros.link.pilot import link as pilot_link
+from px4_sim_ros.link.pilot import pilot
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
-from px4_sim_ros.ros import recorder_watch
-from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.overdue import find_overdue
-from px4_sim_ros.run import px4_parameters
-from px4_sim_ros.run.px4 import Px4
-from px4_sim_ros.run.settings import settings
+from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.manager.manager import recorder_watch
+from px4_sim_ros.ros.manager.overdue import find_overdue
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.parameter_files import default_parameters
+from px4_sim_ros.spec.run_control import ManagerParameters
+from px4_sim_ros.spec.vehicles_and_missions import load_mission, load_vehicle
 from px4_sim_ros.step import graph, pacing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -12,11 +12,11 @@ import tomllib
 import pytest
 
 from px4_sim_ros.cli import command_line, fly, tables
-from px4_sim_ros.config.configuration import load_configuration, profile_parameters
-from px4_sim_ros.config.vehicles_and_missions import load_mission
+from px4_sim_ros.flight.settings import settings
+from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.run.launch_arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
-from px4_sim_ros.run.settings import settings
+from px4_sim_ros.spec.configuration import load_configuration, profile_parameters
+from px4_sim_ros.spec.vehicles_and_missions import load_mission
 from px4_sim_ros.step import side_topics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

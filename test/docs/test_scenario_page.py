@@ -7,9 +7,9 @@ import re
 import pytest
 import yaml
 
-from px4_sim_ros.config.configuration import checked_scenario, load_configuration
-from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.model.faults.channels import CHANNELS
+from px4_sim_ros.spec.configuration import checked_scenario, load_configuration
+from px4_sim_ros.spec.resources import named_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'scenarios.md').read_text(encoding='utf-8')

@@ -14,8 +14,8 @@ import threading
 from stand_in_autopilot import ARMED_MODE, connect
 
 import px4_sim_ros
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.flight.core_world import CoreWorld
+from px4_sim_ros.spec.configuration import load_configuration
 
 PACKAGE = pathlib.Path(px4_sim_ros.__file__).parent
 FIRST_US, LAST_US = 200_000, 208_000

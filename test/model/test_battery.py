@@ -9,12 +9,12 @@ import math
 import numpy as np
 import pytest
 
-from px4_sim_ros.config.resources import config_directory, read_yaml
 from px4_sim_ros.model.body.battery import Battery, clamp_charges
 from px4_sim_ros.model.body.integrators import rk4
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.sections import BatteryModel, Pack
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.spec.resources import config_directory, read_yaml
 
 PACK = Pack(3, 5.0, 12.6, 10.8, 0.020, 0.010, 2000.0)
 WEAK = Pack(3, 3.0, 12.4, 10.5, 0.035, 0.020, 1200.0)

@@ -8,16 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from px4_sim_ros.config import compile_ahead
-from px4_sim_ros.model import code_cache
-from px4_sim_ros.model import compiled as module
+from px4_sim_ros.flight import compile_ahead
+from px4_sim_ros.jit import code_cache
+from px4_sim_ros.jit import compiled as module
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
 # A flight that leaves the ground, tilts, comes down and slides, in wind, with two packs.
 FLIGHT = '''
 import dataclasses, json, sys
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.sensors.imu import Imu
@@ -44,7 +44,7 @@ assert max(map(abs, truth.attitude[1:3])) > 0.01 and dynamics.anchors[0, 0] != 0
 
 ONE_CALL = """
 from px4_sim_ros.model import rotation
-from px4_sim_ros.model.compiled import compiled
+from px4_sim_ros.jit.compiled import compiled
 print(compiled(rotation.to_body)((0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0), (1.0, 2.0, 3.0)))
 """
 
@@ -111,7 +111,7 @@ def test_without_a_cache_it_works_all_the_same(tmp_path):
 def test_scipy_stays_out_unless_it_is_there(before):
     program = f"""{before}
 import sys
-from px4_sim_ros.config.compile_ahead import compile_motion
+from px4_sim_ros.spec.compile_ahead import compile_motion
 compile_motion()
 print('scipy.linalg' in sys.modules)
 from scipy.linalg import cython_blas
@@ -123,8 +123,8 @@ def test_nothing_is_left_to_compile_in_flight():
     """Whatever integrator and wind: what a step calls was called ahead, with the same types."""
     assert output("""
 import dataclasses
-from px4_sim_ros.config.compile_ahead import compile_motion
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.compile_ahead import compile_motion
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.model.body import dynamics, integrators
 from px4_sim_ros.model.environment import turbulent_field
 from px4_sim_ros.model.environment.environment import Environment
@@ -154,7 +154,7 @@ def test_records_are_read_by_name():
 
 INTERRUPTED = """
 import random, signal
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.environment.environment import Environment
 

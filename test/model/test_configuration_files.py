@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.parameter_files import write_parameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.parameter_files import write_parameters
 from px4_sim_ros.step import graph
 
 

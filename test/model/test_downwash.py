@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.downwash import (
     Wake,
@@ -17,6 +16,7 @@ from px4_sim_ros.model.environment.downwash import (
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 ZERO = 0.0, 0.0, 0.0
 UPRIGHT = 1.0, 0.0, 0.0, 0.0

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.encounters import Encounters, reach_m
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 STEP_US = 4000
 

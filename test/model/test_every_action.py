@@ -48,21 +48,21 @@ SHOWN = {
         'gnss_denied': 'test_a_receiver_that_is_denied_has_no_fix_and_holds_the_last',
         'gnss_jammed': 'test_a_receiver_that_is_jammed_is_noisy_and_says_so',
         'gnss_spoofed': 'test_a_receiver_that_is_spoofed_is_led_along_the_path'},
-    'mavlink/test_autopilot_faults.py': {
+    'link/test_autopilot_faults.py': {
         'autopilot_paused': 'test_a_pause_sends_nothing_and_goes_on_with_the_last_command',
         'autopilot_off': 'test_without_power_motors_get_nothing_until_another_one_replies'},
-    'mavlink/test_sticks.py': {
+    'link/test_sticks.py': {
         'sticks': 'test_each_stick_has_its_axis_and_its_sign',
         'link_lost': 'test_the_pilot_sends_them_with_the_step_unless_the_link_is_lost'},
-    'mavlink/test_scenario_words.py': {
+    'link/test_scenario_words.py': {
         'mode': 'test_a_mode_is_set_by_its_numbers',
         'command': 'test_a_command_has_its_number_its_parameters_and_zeros',
         'px4_failure': 'test_a_failure_within_px4_has_its_unit_its_type_and_its_instance'},
-    'mavlink/test_requests.py': {
+    'link/test_requests.py': {
         'parameter': 'test_a_parameter_is_set_with_the_type_that_it_has'},
     'model/test_scenario.py': {
         'clear': 'test_events_begin_and_end_when_they_should'},
-    'run/test_scenarios.py': {
+    'flight/test_scenarios.py': {
         'note': 'test_a_scenario_that_holds_ends_with_code_0'},
 }
 

@@ -7,16 +7,16 @@ import re
 import pytest
 import yaml
 
-from px4_sim_ros.config.fleets import Fleet, check_presences
-from px4_sim_ros.config.resources import named_files
-from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.flight import fleet as fleets
+from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.wind import Wind
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.run import fleet as fleets
+from px4_sim_ros.spec.fleets import Fleet, check_presences
+from px4_sim_ros.spec.resources import named_files
 
 GOOD = {
     'set': {'wind': 'constant', 'wind.speed_m_s': 4.0},

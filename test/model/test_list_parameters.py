@@ -8,12 +8,12 @@ import dataclasses
 
 import pytest
 
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.sensors.imu import ImuParameters
 from px4_sim_ros.model.sensors.magnetometer import MagnetometerParameters
 from px4_sim_ros.model.vehicle.sections import Body
+from px4_sim_ros.spec.configuration import load_configuration
 
 
 def mounting(value):

@@ -11,11 +11,11 @@ import os
 import numpy as np
 import pytest
 
-from px4_sim_ros.config.resources import config_directory, parse_yaml, read_yaml
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, nearest
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.spec.resources import config_directory, parse_yaml, read_yaml
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 
 @dataclasses.dataclass(frozen=True)

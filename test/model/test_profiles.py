@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.resources import config_directory
 
 PROFILES = sorted((config_directory() / 'profiles').glob('*.yaml'))
 

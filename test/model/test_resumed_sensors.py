@@ -9,12 +9,12 @@ import math
 import numpy as np
 import pytest
 
-from px4_sim_ros.config.blocks import block_configuration
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.environment.turbulence import DrydenTurbulence, Longitudinal, Transverse
 from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.sensors.gnss import FixType, Gnss
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.graph import load
 
 # Every error that changes with time, with a size that shows.

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 STILL = (0.0, 0.0, 0.0)
 DENSITY = 1.225                         # the reference density of the Iris

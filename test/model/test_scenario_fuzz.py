@@ -7,9 +7,9 @@ import random
 import pytest
 import yaml
 
-from px4_sim_ros.config.configuration import checked_scenario, load_configuration
-from px4_sim_ros.config.resources import DUMPER, LOADER, named_files
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.configuration import checked_scenario, load_configuration
+from px4_sim_ros.spec.resources import DUMPER, LOADER, named_files
 
 COUNT = 1000
 ODD = [None, True, -1, 0, 1e300, float('nan'), float('inf'), 10**30, '', 'x', 'nonsense: [', [],

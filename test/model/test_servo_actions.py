@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Fault, Subject
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.faults.motion import BodyInputs
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 SINCE_US, STEP_US = 12_000_000, 4000
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from scripted_flight import ScriptedWorld
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 
 COMMAND = (830.0, 820.0, 810.0, 800.0)

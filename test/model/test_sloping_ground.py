@@ -13,11 +13,11 @@ from transforms3d.quaternions import mat2quat
 from verification import plants
 from verification.plants import STILL_TRUTH, rested
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.environment.ground import LEVEL, Ground
 from px4_sim_ros.model.sensors.optical_flow import OpticalFlow, OpticalFlowParameters
 from px4_sim_ros.model.sensors.range_finder import RangeFinder, RangeFinderParameters
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 SLOPE_DEG, UPHILL_DEG = 12.0, 30.0
 SLOPE, UPHILL = math.radians(SLOPE_DEG), math.radians(UPHILL_DEG)

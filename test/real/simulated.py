@@ -5,14 +5,14 @@ import dataclasses
 
 import numpy as np
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.resources import named_file, read_yaml
 from px4_sim_ros.model import rotation
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real.flight import RealFlight, standard_environment
 from px4_sim_ros.real.open_loop import turned
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.resources import named_file, read_yaml
 
 STEP_US = 10_000
 NOISE = 0.002, 0.01, 0.002, 0.01       # m, m/s, rad, rad/s

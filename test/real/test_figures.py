@@ -15,10 +15,10 @@ import pytest
 import simulated
 import yaml
 
-from px4_sim_ros.config.resources import read_yaml
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import open_loop
 from px4_sim_ros.real.fit import Estimate, Fit
+from px4_sim_ros.spec.resources import read_yaml
 
 parquet = pytest.importorskip('pyarrow.parquet')
 ROOT = pathlib.Path(__file__).resolve().parents[2]

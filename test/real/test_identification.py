@@ -11,7 +11,6 @@ import pytest
 import simulated
 import yaml
 
-from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import electric, open_loop, pages, statics, summaries
@@ -19,6 +18,7 @@ from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, untold
 from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
 from px4_sim_ros.real.vehicle_text import rewritten
+from px4_sim_ros.spec.resources import named_file
 
 # What made the flight; the search begins with the file of the Iris.
 TRUE = {
@@ -134,7 +134,7 @@ def test_commands_that_are_logged_too_seldom_tell_no_inertia():
 
 
 def _iris():
-    from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+    from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
     return load_vehicle('iris')
 
 

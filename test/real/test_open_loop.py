@@ -11,11 +11,11 @@ import pytest
 import simulated
 
 from px4_sim_ros.cli.command_line import main
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.real import linear_fit, open_loop, predictions, statics
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import with_values
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 ROOT_HALF = math.sqrt(0.5)
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'

@@ -8,12 +8,12 @@ import re
 import numpy as np
 import pytest
 
-from px4_sim_ros.config.resources import named_file
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.real import predictions
 from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.readers import read_flight
+from px4_sim_ros.spec.resources import named_file
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 pytest.importorskip('pyulog')
 LOG = pathlib.Path(__file__).with_name('data') / 'x500_v2_cut.ulg'

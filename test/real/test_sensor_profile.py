@@ -11,8 +11,6 @@ import simulated
 import ulog_file
 
 from px4_sim_ros.cli.command_line import main
-from px4_sim_ros.config.configuration import load_configuration, profile_parameters
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration
 from px4_sim_ros.model.truth import Truth
@@ -20,6 +18,8 @@ from px4_sim_ros.real import open_loop
 from px4_sim_ros.real.imu_log import ImuLog
 from px4_sim_ros.real.imu_noise import noise_of
 from px4_sim_ros.real.vibration_fit import vibration_of
+from px4_sim_ros.spec.configuration import load_configuration, profile_parameters
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 pytest.importorskip('pyulog')
 if importlib.util.find_spec('allantools') is None:       # its import takes a while

@@ -6,10 +6,10 @@ import math
 
 from scripted_flight import fly_scripted
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.flight.core_recorder import CoreRecorder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.run.core_recorder import CoreRecorder
+from px4_sim_ros.spec.configuration import load_configuration
 
 STILL_STEPS = 25
 

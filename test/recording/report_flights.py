@@ -13,12 +13,12 @@ from rclpy.serialization import serialize_message
 from scripted_flight import fly_scripted
 from std_msgs.msg import Header, String
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.vehicles_and_missions import mission_text
+from px4_sim_ros.flight.core_recorder import CoreRecorder
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.run.core_recorder import CoreRecorder
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.vehicles_and_missions import mission_text
 from px4_sim_ros.step import graph, side_topics
 
 # All rotors; the Iris climbs with it.

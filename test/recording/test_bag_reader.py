@@ -14,11 +14,11 @@ from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 
 from px4_sim_ros import __version__
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph, side_topics
 
 S = 1_000_000

@@ -17,7 +17,6 @@ from printed import assert_fits
 from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.cli import compare as command
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.recording.analysis.comparison import Difference, compare_bags
 from px4_sim_ros.recording.analysis.deviation import deviation
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -27,6 +26,7 @@ from px4_sim_ros.recording.report.comparison_report import (
     comparison_table,
     deviation_table,
 )
+from px4_sim_ros.spec.configuration import load_configuration
 
 END_US = 200_000
 _STORE = get_typestore(Stores.ROS2_JAZZY)

@@ -14,12 +14,12 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from stand_in_autopilot import connect
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.flight.core_recorder import CoreRecorder
+from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.run.core_recorder import CoreRecorder
-from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph, side_topics
 
 INSTANCE = 86

@@ -13,11 +13,11 @@ import numpy
 import pytest
 from report_flights import fly
 
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph, side_topics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -8,14 +8,14 @@ import pytest
 from bags import largest_file
 
 from px4_sim_ros.cli import compare, fly_summary
-from px4_sim_ros.config import whole_files
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis import tables
 
 ROWS = [{'run': i, 'failure': 'x' * 100} for i in range(100)]
 
 
 def write_interrupted(path):
-    with whole_files.replaced(path) as new:
+    with atomic_write.replaced(path) as new:
         new.write_text('half')
         raise KeyboardInterrupt
 
@@ -26,7 +26,7 @@ def summary(path):
 
 
 @pytest.mark.parametrize('write', [
-    lambda path: whole_files.write(path, 'y' * 10_000), lambda path: tables.write_csv(path, ROWS),
+    lambda path: atomic_write.write(path, 'y' * 10_000), lambda path: tables.write_csv(path, ROWS),
     pytest.param(
         lambda path: tables.write_parquet(
             path, [{**row, 'x': str(i) * 99} for i, row in enumerate(ROWS)]),
@@ -36,7 +36,7 @@ def summary(path):
     write_interrupted])
 def test_what_fails_leaves_the_file_of_before(write, tmp_path):
     path = tmp_path / 'a.txt'
-    whole_files.write(path, 'before')
+    atomic_write.write(path, 'before')
     with largest_file(1000), pytest.raises((OSError, KeyboardInterrupt)):
         write(path)
     assert path.read_text() == 'before'
@@ -50,10 +50,10 @@ def test_what_fails_leaves_the_file_of_before(write, tmp_path):
 def test_a_link_is_followed_and_a_pipe_is_written(tmp_path):
     file, link, pipe = (tmp_path / name for name in ('file', 'link', 'pipe'))
     link.symlink_to(file)
-    whole_files.write(link, 'through the link')
+    atomic_write.write(link, 'through the link')
     assert link.is_symlink() and file.read_text() == 'through the link'
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    whole_files.write(pipe, 'through the pipe')
+    atomic_write.write(pipe, 'through the pipe')
     assert os.read(reader, 99) == b'through the pipe' and pipe.is_fifo()
     os.close(reader)

@@ -8,7 +8,7 @@ import rclpy
 from managed_nodes import make_nodes
 from rclpy.signals import SignalHandlerOptions
 
-from px4_sim_ros.config.parameter_files import write_parameters
+from px4_sim_ros.spec.parameter_files import write_parameters
 
 
 @pytest.fixture

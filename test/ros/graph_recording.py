@@ -14,17 +14,17 @@ from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
-from px4_sim_ros.config.configuration import load_configuration, write_configuration
-from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.flight.core_world import CoreWorld
+from px4_sim_ros.flight.forks import WorldForks
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.block_node import BlockNode
-from px4_sim_ros.ros.graph_node import GraphNode
-from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.ros.session import make_executor
-from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.forks import WorldForks
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.block_node import BlockNode
+from px4_sim_ros.ros.framework.graph_node import GraphNode
+from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import make_executor
+from px4_sim_ros.spec.configuration import load_configuration, write_configuration
+from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.runner import EVERYBODY
 

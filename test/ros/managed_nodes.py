@@ -3,8 +3,8 @@
 """Nodes of the graph in the process of a test."""
 from rclpy.lifecycle import TransitionCallbackReturn
 
-from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.block_node import BlockNode
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.ros.framework.block_node import BlockNode
 from px4_sim_ros.step import graph
 
 

@@ -4,7 +4,7 @@
 from clock_owner import STEP_US, ClockOwner
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS, RecorderWatch
+from px4_sim_ros.ros.manager.recorder_watch import WINDOW_STEPS, RecorderWatch
 
 WINDOW_US = WINDOW_STEPS * STEP_US
 

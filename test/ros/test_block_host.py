@@ -5,12 +5,12 @@ import types
 
 import pytest
 
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.ros.block_host import BlockHost
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
 from px4_sim_ros.step.lane import Lane, Output
 from px4_sim_ros.step.slot import Slot

@@ -13,9 +13,10 @@ from lifecycle_msgs.msg import TransitionEvent
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.config import domain_claim
 from px4_sim_ros.messages.run_status import RunStatus
-from px4_sim_ros.ros import control_client, qos
+from px4_sim_ros.process import domain_claim
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.tools import control_client
 from px4_sim_ros.step.side_topics import RUN_STATUS
 
 MANAGED = 'dynamics', 'imu', 'magnetometer', 'hil_bridge'

@@ -11,9 +11,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import NavSatStatus
 
-from px4_sim_ros.config.blocks import block_configuration
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_frames import HilFrames
+from px4_sim_ros.link.hil.frames import HilFrames
 from px4_sim_ros.messages import autopilot, codecs
 from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
@@ -29,7 +27,9 @@ from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.telemetry import Estimate
 from px4_sim_ros.model.truth import Truth, WheelMotion
-from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.schedule import Input
 from px4_sim_ros.step.synchronizer import StampSynchronizer

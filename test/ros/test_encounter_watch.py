@@ -9,11 +9,11 @@ from nav_msgs.msg import Odometry
 
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.encounters import Encounters
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.encounter_watch import EncounterWatch
-from px4_sim_ros.ros.polling import PollingNode
-from px4_sim_ros.ros.session import ros_session
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.ros.framework.polling import PollingNode
+from px4_sim_ros.ros.framework.session import ros_session
+from px4_sim_ros.ros.manager.encounter_watch import EncounterWatch
 from px4_sim_ros.step.members import Member
 
 NAMES = 'alpha', 'bravo'

@@ -14,8 +14,8 @@ from graph_recording import (
 )
 from stand_in_autopilot import ARMED_FROM_US
 
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.spec.configuration import load_configuration
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 

@@ -5,8 +5,8 @@ import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import NavSatFix, NavSatStatus
 
-from px4_sim_ros.mavlink.hil_codec import HilEncoder
-from px4_sim_ros.mavlink.hil_decoder import HilDecoder
+from px4_sim_ros.link.hil.codec import HilEncoder
+from px4_sim_ros.link.hil.decoder import HilDecoder
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement

@@ -10,12 +10,12 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.signals import SignalHandlerOptions
 
-from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.pilot_events import event_message
 from px4_sim_ros.messages.stamps import set_stamp
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.flight_monitor import FlightMonitor, Listener
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.tools.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.step import side_topics
 
 PATIENCE_S = 20.0

@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK
 from px4_sim_ros.messages.stamps import set_stamp
-from px4_sim_ros.ros.flown_watch import FlownWatch
+from px4_sim_ros.ros.tools.flown_watch import FlownWatch
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US, Gap
 
 

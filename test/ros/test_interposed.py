@@ -14,11 +14,11 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Imu
 from stand_in_autopilot import StandInAutopilot, reply
 
-from px4_sim_ros.config.parameter_files import write_parameters
-from px4_sim_ros.config.ros_environment import ros_environment
-from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.ros import qos
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.spec.parameter_files import write_parameters
+from px4_sim_ros.spec.ros_environment import ros_environment
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 

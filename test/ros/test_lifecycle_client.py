@@ -6,15 +6,15 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.ros import lifecycle_client
-from px4_sim_ros.ros.lifecycle_client import (
+from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.manager.lifecycle_client import (
     CONFIGURE,
     GoneError,
     ManagedNode,
     SequenceRunner,
     TransitionError,
 )
-from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.ros.manager.manager import lifecycle_client
 
 LOST = None
 

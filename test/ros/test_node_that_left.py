@@ -6,8 +6,8 @@ import unittest.mock
 
 import pytest
 
-from px4_sim_ros.ros.overdue import Overdue
-from px4_sim_ros.ros.supervision import Supervision
+from px4_sim_ros.ros.manager.overdue import Overdue
+from px4_sim_ros.ros.manager.supervision import Supervision
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.members import Member

@@ -18,17 +18,17 @@ from rosgraph_msgs.msg import Clock
 from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.hil_server import HilServer, port_of
-from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
+from px4_sim_ros.link.hil.block import HilBlock
+from px4_sim_ros.link.hil.server import HilServer, port_of
+from px4_sim_ros.link.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.ros import block_node, parameters
-from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.session import make_executor
+from px4_sim_ros.ros.framework import block_node, parameters
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.session import make_executor
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN
@@ -215,7 +215,7 @@ def test_a_bridge_alone_leaves_the_cores_to_others(names, make_process, monkeypa
         awake.append(stays_awake)
         return HilServer(host, port, stays_awake=stays_awake)
 
-    monkeypatch.setattr('px4_sim_ros.mavlink.hil_block.HilServer', server)
+    monkeypatch.setattr('px4_sim_ros.link.hil.block.HilServer', server)
     activate(*make_process(*names)[1])
     assert awake == [len(names) > 1]
 

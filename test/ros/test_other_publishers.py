@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from px4_sim_ros.ros.endpoints import other_publishers
+from px4_sim_ros.ros.framework.endpoints import other_publishers
 
 OWN, OTHER = bytes(16), bytes([7] * 16)
 

@@ -7,9 +7,9 @@ import pytest
 from recorded_world import STEP_US, WINDOW_US, Node, World
 
 from px4_sim_ros.messages.run_status import RunState
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.recorder import absence_qos
-from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS, RecorderWatch
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.manager.recorder_watch import WINDOW_STEPS, RecorderWatch
+from px4_sim_ros.ros.nodes.recorder import absence_qos
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import sys
 import psutil
 import pytest
 
-from px4_sim_ros.config.resources import config_directory
-from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.spec.resources import config_directory
+from px4_sim_ros.spec.ros_environment import ros_environment
 
 PROFILE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'

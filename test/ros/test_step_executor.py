@@ -6,9 +6,9 @@ import types
 
 import pytest
 
-from px4_sim_ros.ros import block_host, step_executor
-from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.step_executor import StepExecutor
+from px4_sim_ros.ros.framework import block_host, step_executor
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.ros.framework.step_executor import StepExecutor
 
 TURN_S = 0.01
 PART_OF_STEP_S = 0.0004

@@ -11,8 +11,8 @@ from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import Log
 
 from px4_sim_ros.model.timebase import untimed
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.timed_logger import TimedLogger
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.timed_logger import TimedLogger
 
 
 @pytest.mark.parametrize('method', ['info', 'warning', 'error'])

@@ -4,7 +4,7 @@
 import dataclasses
 import types
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, Graph, NodeSpec, Topic

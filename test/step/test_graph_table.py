@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from px4_sim_ros.config.parameter_files import default_parameters
-from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.spec.parameter_files import default_parameters
 from px4_sim_ros.step import graph
 
 

@@ -6,9 +6,9 @@ import math
 import pytest
 import yaml
 
-from px4_sim_ros.config.blocks import make_blocks
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.spec.blocks import make_blocks
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND

@@ -3,7 +3,7 @@
 """By which names the nodes of several vehicles are known, and who shares a process."""
 import pytest
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.members import Member, managed, own_name, process_groups
 

@@ -3,7 +3,7 @@
 """Each vehicle is given the wakes of the others of a period before, of those that are there."""
 import pytest
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.attendance import Attendance, Change, Presence
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND, WAKE, WAKES

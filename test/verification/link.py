@@ -9,9 +9,7 @@ import math
 import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.config.blocks import block_configuration
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_frames import HilFrames
+from px4_sim_ros.link.hil.frames import HilFrames
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
@@ -21,6 +19,8 @@ from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from verification.checks import Result, check
 from verification.plants import STILL_TRUTH
 

@@ -14,7 +14,7 @@ from scipy import integrate
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import quat2mat
 
-from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.link.hil.codec import HilEncoder
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 from visualization_msgs.msg import Marker, MarkerArray
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 

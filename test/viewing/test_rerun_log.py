@@ -14,7 +14,6 @@ pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 import rerun
 from rerun.chunk import RrdReader
 
-from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S
@@ -24,10 +23,11 @@ from px4_sim_ros.recording.analysis.sensor_errors import compare_sensors
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.ros.rerun_view import POSE, RerunView, Stamped
-from px4_sim_ros.ros.session import ros_node
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import ros_node
+from px4_sim_ros.ros.tools.rerun_view import POSE, RerunView, Stamped
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing.rerun_bag import write_vehicle
 from px4_sim_ros.viewing.rerun_blueprint import TIMELINE

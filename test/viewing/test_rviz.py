@@ -11,11 +11,11 @@ import yaml
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from urdf_parser_py.urdf import URDF
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.resources import config_directory
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.visualizer import VisualizerNode
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.nodes.visualizer import VisualizerNode
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 from px4_sim_ros.viewing.markers import NAMESPACES

@@ -11,9 +11,9 @@ from report_flights import Page
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 from test_rerun_log import written
 
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.report.flight_report import report
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.viewing.links import servo_frame
 
 STEPS = 60

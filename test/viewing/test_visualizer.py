@@ -23,16 +23,16 @@ from shown import LEVEL, Shown, at, points, turn, windy
 from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
-from px4_sim_ros.config.configuration import load_configuration, write_configuration
-from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.flight import settings
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.ros.transforms import TfBroadcaster
-from px4_sim_ros.ros.visualizer import VisualizerNode
-from px4_sim_ros.run import settings
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.nodes.transforms import TfBroadcaster
+from px4_sim_ros.ros.nodes.visualizer import VisualizerNode
+from px4_sim_ros.spec.configuration import load_configuration, write_configuration
+from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing import markers
 from px4_sim_ros.viewing.links import ODOM_FRAME

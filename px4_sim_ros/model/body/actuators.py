@@ -12,7 +12,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.compiled import compiled
+from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.vehicle.elements import Motor, Servo
 
 # The columns of the table: time constant in s; highest rate in 1/s and ends of what follows.

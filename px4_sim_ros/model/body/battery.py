@@ -18,7 +18,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.compiled import compiled, records
+from px4_sim_ros.jit.compiled import compiled, records
 from px4_sim_ros.model.vehicle.sections import BatteryModel
 
 _S_PER_H = 3600.0

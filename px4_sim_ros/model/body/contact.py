@@ -26,7 +26,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.compiled import compiled
+from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_world
 from px4_sim_ros.model.vehicle.elements import Wheel, heading_flu

@@ -10,6 +10,8 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.jit.code_cache import IS_PLAIN
+from px4_sim_ros.jit.fast_namedtuple import quickly
 from px4_sim_ros.model.body.alterations import Alterations
 from px4_sim_ros.model.body.battery import Battery
 from px4_sim_ros.model.body.contact import no_anchors
@@ -32,13 +34,11 @@ from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import AXIS_Z, SHAKING, THRUST
 from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.body.wheel_reader import WheelReader
-from px4_sim_ros.model.code_cache import IS_PLAIN
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import DivergedError, RunError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
-from px4_sim_ros.model.quickly import quickly
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import (
     cross,

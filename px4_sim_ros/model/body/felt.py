@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model import rotation
 from px4_sim_ros.model.body.motion_memory import QW, QX, QY, QZ, WX, WY, WZ, Z
-from px4_sim_ros.model.compiled import compiled
 from px4_sim_ros.model.environment import gravity
 from px4_sim_ros.model.sensors import imu as imu_model
 

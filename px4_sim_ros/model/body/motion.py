@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import allocating, compiled
 from px4_sim_ros.model import rotation
 from px4_sim_ros.model.body import integrators, motion_memory
 from px4_sim_ros.model.body.actuators import actuator_rate
@@ -54,7 +55,6 @@ from px4_sim_ros.model.body.rotors import (
 from px4_sim_ros.model.body.surfaces import surface_wrench
 from px4_sim_ros.model.body.tilting import tilt
 from px4_sim_ros.model.body.wheel_motion import turn_wheels
-from px4_sim_ros.model.compiled import allocating, compiled
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.frames import Vector
 

@@ -9,12 +9,12 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model import machine_code
+from px4_sim_ros.jit import machine_code
+from px4_sim_ros.jit.code_cache import IS_PLAIN, MOTION
 from px4_sim_ros.model.body.felt import NO_IMU
 from px4_sim_ros.model.body.motion import advance
 from px4_sim_ros.model.body.motion_memory import Memory
 from px4_sim_ros.model.body.plant import Plant
-from px4_sim_ros.model.code_cache import IS_PLAIN, MOTION
 
 Advance = typing.Callable[[float, int, bool], bool]
 """Takes the length of the substeps (s), their number, and whether the method is `rk4`."""

@@ -7,13 +7,13 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import record
 from px4_sim_ros.model.body.actuators import actuator_table
 from px4_sim_ros.model.body.alterations import UNALTERED, Alterations, loaded
 from px4_sim_ros.model.body.battery import packs_on_a_bus
 from px4_sim_ros.model.body.contact import contact_constants, foot_table, reach_m
 from px4_sim_ros.model.body.rotors import RotorSet
 from px4_sim_ros.model.body.surfaces import surface_table
-from px4_sim_ros.model.compiled import record
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Vector

@@ -24,8 +24,8 @@ from math import inf, sqrt
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import compiled, record
 from px4_sim_ros.model.body.propulsion import NO_LOAD, Load, Propeller
-from px4_sim_ros.model.compiled import compiled, record
 from px4_sim_ros.model.frames import Vector, vector
 from px4_sim_ros.model.rotation import unit
 from px4_sim_ros.model.vehicle.sections import MotorModel, Rotor, RotorModel

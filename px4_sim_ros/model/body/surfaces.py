@@ -29,8 +29,8 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.body.rotors import AXIS_X, AXIS_Y, AXIS_Z, DISC_AREA, THRUST
-from px4_sim_ros.model.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import unit
 from px4_sim_ros.model.vehicle.elements import Surface

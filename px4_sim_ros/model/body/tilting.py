@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.body.actuators import actuator_rate
 from px4_sim_ros.model.body.rotors import (
     AXIS_X,
@@ -32,7 +33,6 @@ from px4_sim_ros.model.body.rotors import (
     REST_Z,
     TILT_SERVO,
 )
-from px4_sim_ros.model.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 
 

@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 
+from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.body.contact import (
     DIFFERENTIAL_ARM,
     IS_WHEEL,
@@ -24,7 +25,6 @@ from px4_sim_ros.model.body.contact import (
     rim_speed_m_s,
     steered,
 )
-from px4_sim_ros.model.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_body, to_world
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from px4_sim_ros.model.compiled import compiled
+from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.random_streams import NormalStream
 

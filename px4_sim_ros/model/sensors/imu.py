@@ -6,10 +6,10 @@ from __future__ import annotations
 import dataclasses
 import typing
 
+from px4_sim_ros.jit.fast_namedtuple import quickly
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
-from px4_sim_ros.model.quickly import quickly
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
 from px4_sim_ros.model.sensors.imu_means import ImuMeans

@@ -7,7 +7,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.mavlink.link_state import TROUBLES
+from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S

@@ -9,7 +9,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.mavlink.link_state import LinkState
+from px4_sim_ros.link.hil.link_state import LinkState
 from px4_sim_ros.messages.autopilot import link_text, read_status
 from px4_sim_ros.messages.diagnostics import ERROR, is_of, level_of, node_name, values_of
 from px4_sim_ros.messages.run_status import RunState

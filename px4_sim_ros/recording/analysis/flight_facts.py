@@ -8,9 +8,6 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.config.resources import parse_yaml
-from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError
@@ -22,6 +19,9 @@ from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.analysis.recorded_fingerprint import of_diagnostics
 from px4_sim_ros.recording.analysis.series import AllSeries
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.spec.resources import parse_yaml
+from px4_sim_ros.spec.run_control import ManagerParameters
 from px4_sim_ros.step import side_topics
 
 Facts = list[tuple[str, str]]

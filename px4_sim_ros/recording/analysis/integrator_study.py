@@ -15,7 +15,6 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.config.configuration import node_configuration
 from px4_sim_ros.messages.truth import references_in
 from px4_sim_ros.model.body.contact import reach_m
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters, State
@@ -28,6 +27,7 @@ from px4_sim_ros.recording.analysis.deviation import motion_deviation
 from px4_sim_ros.recording.analysis.series import FIELDS
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.spec.configuration import node_configuration
 from px4_sim_ros.step.block import BlockConfiguration
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.dynamics_block import DynamicsBlock

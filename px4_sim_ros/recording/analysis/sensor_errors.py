@@ -14,7 +14,6 @@ import typing
 import numpy as np
 import numpy.typing as npt
 
-from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters
@@ -22,6 +21,7 @@ from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.series import AllSeries
+from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import graph
 
 _MICROTESLA = 1e6

@@ -7,7 +7,7 @@ import csv
 import pathlib
 import typing
 
-from px4_sim_ros.config import whole_files
+from px4_sim_ros.process import atomic_write
 
 NO_PARQUET = ('the Python package pyarrow is not installed, so there is no Parquet file;'
               ' `pip install pyarrow` installs it')
@@ -24,7 +24,7 @@ def write_csv(path: pathlib.Path, rows: Rows) -> None:
 
     :raises OSError: it cannot be written
     """
-    with whole_files.replaced(path) as new, open(
+    with atomic_write.replaced(path) as new, open(
             new, 'w', encoding='utf-8', newline='') as file:
         writer = csv.DictWriter(file, columns_of(rows))
         writer.writeheader()
@@ -42,7 +42,7 @@ def write_parquet(path: pathlib.Path, rows: Rows) -> bool:
     except ModuleNotFoundError:
         return False
     columns = {name: _of_one_type([row.get(name) for row in rows]) for name in columns_of(rows)}
-    with whole_files.replaced(path) as new:
+    with atomic_write.replaced(path) as new:
         parquet.write_table(pyarrow.table(columns), new)
     return True
 

@@ -9,7 +9,6 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.resources import DUMPER
 from px4_sim_ros.model.encounters import Encounters, reach_m
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
@@ -19,6 +18,7 @@ from px4_sim_ros.recording.bag.run_description import (
     load_description,
     read_text,
 )
+from px4_sim_ros.spec.resources import DUMPER
 from px4_sim_ros.step.members import Member
 
 _VEHICLES = 'vehicles'

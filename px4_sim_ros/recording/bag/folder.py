@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import pathlib
 
-from px4_sim_ros.config.resources import try_to_make
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.resources import try_to_make
 
 
 def new_folder(folder: str | pathlib.Path) -> pathlib.Path:

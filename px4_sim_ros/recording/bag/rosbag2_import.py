@@ -17,7 +17,6 @@ import typing
 import zstandard
 from rosbags.rosbag2 import Reader, ReaderError
 
-from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
@@ -27,6 +26,7 @@ from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.reorder_buffer import LostError, ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter
+from px4_sim_ros.spec.recording import RecorderParameters
 from px4_sim_ros.step import graph, side_topics
 
 # Of simulated time: what is missing when all else has come so much further was lost.

@@ -13,7 +13,7 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.resources import DUMPER, parse_yaml
+from px4_sim_ros.spec.resources import DUMPER, parse_yaml
 
 FILE_NAME = 'metadata.yaml'
 _VERSION = 9

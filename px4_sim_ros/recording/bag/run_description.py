@@ -13,21 +13,21 @@ import typing
 import yaml
 
 from px4_sim_ros import __version__
-from px4_sim_ros.config.configuration import (
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.spec.configuration import (
     Configuration,
     flat_parameters,
     load_configuration,
     node_configuration,
 )
-from px4_sim_ros.config.parameter_files import FlatParameters, default_parameters, flat_values
-from px4_sim_ros.config.recording import RecorderParameters
-from px4_sim_ros.config.resources import DUMPER, parse_yaml
-from px4_sim_ros.config.scenarios import scenario_text
-from px4_sim_ros.config.vehicles_and_missions import flown_mission_text, vehicle_text
-from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.spec.parameter_files import FlatParameters, default_parameters, flat_values
+from px4_sim_ros.spec.recording import RecorderParameters
+from px4_sim_ros.spec.resources import DUMPER, parse_yaml
+from px4_sim_ros.spec.scenarios import scenario_text
+from px4_sim_ros.spec.vehicles_and_missions import flown_mission_text, vehicle_text
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.attendance import ALWAYS, Presence
 

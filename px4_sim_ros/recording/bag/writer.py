@@ -10,7 +10,6 @@ import pathlib
 import typing
 
 from px4_sim_ros import __version__
-from px4_sim_ros.config.recording import RecorderParameters, recorded
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.channel import NS_PER_US, Channel
@@ -24,6 +23,7 @@ from px4_sim_ros.recording.bag.mcap_file import (
 )
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.spec.recording import RecorderParameters, recorded
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
 

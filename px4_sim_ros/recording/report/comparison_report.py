@@ -15,8 +15,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
-from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference
 from px4_sim_ros.recording.analysis.deviation import GROUPS, Deviation
 from px4_sim_ros.recording.analysis.integrator_study import TOLERANCE, IntegratorStudy
@@ -156,7 +156,7 @@ def write_plot(figure: Figure, path: str | pathlib.Path) -> None:
     :raises OSError: it cannot be written
     """
     title, figure.layout.title.text = figure.layout.title.text, None
-    whole_files.write(pathlib.Path(path), report_page.page(title, '', [
+    atomic_write.write(pathlib.Path(path), report_page.page(title, '', [
         report_page.Section('plot', 'Over time', report_page.figure(figure))]))
 
 

@@ -9,8 +9,8 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis.fleet_flight import FleetFlight, read_fleet
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report import report_page
@@ -40,7 +40,7 @@ def write_fleet_report(bag: BagReader, path: pathlib.Path) -> None:
     :raises BagError: the bag cannot be read
     :raises OSError: the page cannot be written
     """
-    whole_files.write(path, fleet_report(bag))
+    atomic_write.write(path, fleet_report(bag))
 
 
 def fleet_report(bag: BagReader) -> str:

@@ -10,8 +10,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.config import whole_files
-from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis import flight_facts
 from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
 from px4_sim_ros.recording.analysis.counters import Counters, counters, from_zero
@@ -50,6 +49,7 @@ from px4_sim_ros.recording.report.report_page import (
     table,
     time_plot,
 )
+from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import side_topics
 
 # Of the data on the page, without Plotly: a point is two numbers of 4 bytes in base 64.
@@ -101,7 +101,7 @@ def write_report(bag: BagReader, path: pathlib.Path) -> None:
     :raises BagError: the bag cannot be read
     :raises OSError: the page cannot be written
     """
-    whole_files.write(path, report(bag))
+    atomic_write.write(path, report(bag))
 
 
 def report(bag: BagReader) -> str:

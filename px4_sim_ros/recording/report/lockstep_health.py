@@ -12,7 +12,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.mavlink.link_state import TROUBLES
+from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters

@@ -1,0 +1,93 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Autopilots: the embedded one, a PX4 that was built, or the user's own."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import pathlib
+import sys
+import typing
+
+from px4_sim_ros.flight import px4_parameters
+from px4_sim_ros.flight.flight_plan import VehiclePlan
+from px4_sim_ros.flight.px4 import (
+    CONSOLE,
+    PARAMETER,
+    Px4,
+    Px4Process,
+    check_run_folder,
+    new_run_folder,
+)
+from px4_sim_ros.flight.px4_socket import check_socket
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
+from px4_sim_ros.link.ports import LOCAL, check_port_is_free
+from px4_sim_ros.process import instance_claim
+from px4_sim_ros.process.child_prefix import own_module
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.spec.scenarios import NONE
+
+
+def claim(vehicles: typing.Sequence[VehiclePlan]) -> contextlib.ExitStack:
+    """Let a flight have what it needs of this machine, before anything starts.
+
+    Its instances are those of no other flight until the result is closed.
+
+    :raises ParameterError: another flight has one of them, or a PX4 can have no folder, cannot
+        boot, or cannot have a parameter that is to be set
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
+    """
+    with instance_claim.claim(vehicle.hil.instance for vehicle in vehicles) as held:
+        for vehicle in vehicles:
+            if vehicle.autopilot == 'px4':
+                assert vehicle.px4 is not None, 'it is the autopilot'
+                world = vehicle.configuration.world
+                px4_parameters.environment(vehicle.px4, world.vehicle, world.scenario)
+                check_run_folder()
+                check_socket(vehicle.hil.instance)
+            check_ports(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
+        return held.pop_all()
+
+
+@functools.cache
+def _say(remark: str) -> None:
+    """Print a sentence once: a campaign starts many."""
+    print(remark, file=sys.stderr, flush=True)
+
+
+def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
+    """Check that the ports of a flight are free: of PX4, which has others too, that of the pilot.
+
+    :param autopilot: of AUTOPILOTS
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
+    """
+    check_port_is_free('TCP', hil.host, port_of(hil.instance))
+    if is_piloted:
+        check_port_is_free('UDP', LOCAL, pilot_port(hil.instance))
+    if autopilot == 'embedded' or (autopilot == 'px4' and is_piloted):
+        check_port_is_free('UDP', LOCAL, AUTOPILOT_PORT + hil.instance)
+
+
+def start_autopilot(
+    px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+    environment: typing.Mapping[str, str] | None = None, ros_home: pathlib.Path | None = None,
+) -> Child:
+    """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file.
+
+    :param scenario: whose parameters of PX4 it gets: a name in config/scenarios, a path, or none
+    :param environment: what PX4 finds there in addition, or instead
+    :param ros_home: below which PX4's folder is; that of the user by default
+    """
+    if px4 is None:
+        return Child('the embedded autopilot', own_module(
+            'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
+    folder = new_run_folder(instance, ros_home)
+    print(f'PX4 runs in {folder}; its console is {CONSOLE} there', flush=True)
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(PARAMETER)}
+    its, remarks = px4_parameters.environment(px4, vehicle, scenario)
+    for remark in remarks:
+        _say(remark)
+    return Px4Process(px4, instance, {**ours, **its, **(environment or {})}, folder)

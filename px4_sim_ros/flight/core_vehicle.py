@@ -1,0 +1,152 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""One vehicle of mode `core`: its blocks, and what they report."""
+from __future__ import annotations
+
+import contextlib
+import typing
+
+from px4_sim_ros.link.hil.block import HilBlock
+from px4_sim_ros.link.hil.link_state import LinkState
+from px4_sim_ros.link.pilot.block import PilotBlock
+from px4_sim_ros.link.pilot.events import Event
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.spec.blocks import make_blocks
+from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.attendance import ALWAYS, Change, Presence
+from px4_sim_ros.step.block import Block
+from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
+from px4_sim_ros.step.runner import Group
+
+if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
+    from px4_sim_ros.flight.core_recorder import CoreRecorder
+    from px4_sim_ros.step.scenario_block import ScenarioBlock
+
+
+class VehicleSetup(typing.NamedTuple):
+    """A vehicle of a world, and who is told what it does."""
+
+    configuration: Configuration
+    namespace: str = ''
+    own_classes: typing.Mapping[str, str] | None = None
+    on_pilot: typing.Callable[[Event | str], None] = lambda event: None
+    on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None
+    presence: Presence = ALWAYS
+    on_change: typing.Callable[[Change], None] = lambda change: None
+
+
+class CoreVehicle:
+    """The blocks of a vehicle."""
+
+    def __init__(
+        self, setup: VehicleSetup, recorder: CoreRecorder | None, stack: contextlib.ExitStack,
+        *, is_alone: bool,
+    ) -> None:
+        """Listen for the autopilot.
+
+        :param stack: closes the blocks
+        :param is_alone: there are no other vehicles in its world
+        :raises PortTakenError: the port of the link is in use
+        """
+        self._setup, self._recorder, self._is_alone = setup, recorder, is_alone
+        self.namespace = setup.namespace
+        self.blocks = make_blocks(setup.configuration, setup.own_classes, self.namespace)
+        for block in self.blocks.values():
+            stack.callback(block.close)
+        self.bridge = typing.cast(HilBlock, self.blocks['hil_bridge'])
+        self.bridge.is_alone = is_alone
+        if recorder is not None:
+            self.bridge.on_state = self._record_state
+        self._pilot = typing.cast('PilotBlock | None', self.blocks.get('pilot'))
+        self._flown_fingerprint = ''
+        if self._pilot is not None:
+            if recorder is not None:
+                self._pilot.telemetry = recorder.telemetry(self.namespace)
+            self._pilot.on_event, self._pilot.on_over = self._report, self._note_over
+        if 'scenario' in self.blocks:
+            self.scenario = typing.cast('ScenarioBlock', self.blocks['scenario'])
+            self.scenario.on_event, self.scenario.on_over = self._happen, self._judge
+
+    @property
+    def group(self) -> Group:
+        """What the runner steps."""
+        configuration = self._setup.configuration
+        return Group(self.namespace, configuration.graph, configuration.world, self.blocks)
+
+    # What its blocks say.
+
+    def _report(self, event: Event) -> None:
+        self._record(round(event.time_s * US_PER_S), event.text, 'pilot')
+        self._setup.on_pilot(event)
+
+    def _note_over(self, failure: str) -> None:
+        if 'scenario' not in self.blocks:
+            self._keep_fingerprint()
+        self._setup.on_pilot(failure)
+
+    def _keep_fingerprint(self) -> None:
+        """Let it be that of the flight up to now, if others may fly on."""
+        if not self._is_alone:
+            self._flown_fingerprint = self._fingerprint_now()
+
+    def _happen(self, happening: Happening) -> None:
+        self._record(happening.time_us, happening.text, 'scenario')
+        self._setup.on_scenario(happening)
+
+    def _judge(self, verdicts: Verdicts) -> None:
+        situation = self.scenario.course.situation
+        time_us = situation.time_us if situation is not None else 0
+        for verdict in verdicts:
+            self._record(time_us, verdict.text, 'scenario')
+        self._keep_fingerprint()
+        self._setup.on_scenario(verdicts)
+
+    def change(self, change: Change) -> None:
+        """Take note that the vehicle joins the world or has left it."""
+        self._record(change.time_us, change.text, 'world')
+        self._setup.on_change(change)
+
+    def _record_state(self, state: LinkState, time_us: int) -> None:
+        if self._recorder is not None:
+            from px4_sim_ros.messages.autopilot import link_text
+            self._recorder.add_side(side_topics.LINK_STATE.name, state.value, self.namespace)
+            self._record(time_us, link_text(state.value), 'hil_bridge')
+
+    def _record(self, time_us: int, text: str, who: str) -> None:
+        if self._recorder is not None:
+            self._recorder.add_event(time_us, text, who, self.namespace)
+
+    # What is known of it.
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of its flight: up to the end of its mission, if others fly on."""
+        return self._flown_fingerprint or self._fingerprint_now()
+
+    def _fingerprint_now(self) -> str:
+        # A class of the user's may have none.
+        return getattr(self.blocks['dynamics'], FINGERPRINT, '')
+
+    def gap(self) -> str:
+        """Return what first kept its flight from being repeatable, '' for nothing."""
+        pilot = self._pilot.values() if self._pilot is not None else {}
+        return first_gap((self.bridge.counters(), pilot))
+
+    def wait(self, timeout_s: float) -> None:
+        """While a step is held: wait for its autopilot, if it is that which holds it."""
+        if self.bridge.holds():
+            self.bridge.wait(timeout_s)
+        else:
+            self.bridge.idle()
+
+    def reports(self) -> dict[str, typing.Any]:
+        """Return what its blocks report, by name."""
+        return {name: self._block_status(block) for name, block in self.blocks.items()}
+
+    def _block_status(self, block: Block) -> typing.Any:
+        found = block.status()
+        if found is not None and FINGERPRINT in found.values and self._flown_fingerprint:
+            found = found._replace(values={**found.values, FINGERPRINT: self._flown_fingerprint})
+        return found

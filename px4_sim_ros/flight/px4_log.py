@@ -1,0 +1,75 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What PX4's logs (ULog) lack: its writer drops data when the machine gives it too little time.
+
+Each dropout is a message of type O with its length in ms, see
+https://docs.px4.io/main/en/dev_log/ulog_file_format.html.
+"""
+from __future__ import annotations
+
+import mmap
+import pathlib
+import struct
+import typing
+
+from px4_sim_ros.flight.px4 import Px4Process
+from px4_sim_ros.process.children import Child
+
+_MAGIC = b'ULog\x01\x12\x35'
+_HEADER_BYTES = 16
+_HEAD = struct.Struct('<HB')         # of a message: the bytes that follow, and its type
+_DROPOUT = struct.Struct('<H')       # ms
+_TYPES = frozenset(b'ABCDFILMOPQRS')
+
+
+class LogLoss(typing.NamedTuple):
+    """How much of a flight is missing in PX4's logs."""
+
+    dropouts: int
+    lost_s: float        # simulated
+
+    def warning(self, repeats: bool) -> str:
+        """Return what is missing and what helps, '' if nothing is missing.
+
+        :param repeats: PX4 has run with the schedule repeatable
+        """
+        if not self.dropouts:
+            return ''
+        what = 'a dropout' if self.dropouts == 1 else f'{self.dropouts} dropouts'
+        return (f"PX4's log lacks {self.lost_s:g} s in {what}, because the machine was busy:"
+                f" fly with {'' if repeats else '--px4-schedule repeatable, or with '}"
+                'fewer other processes')
+
+
+def loss_of(autopilots: typing.Iterable[Child]) -> LogLoss | None:
+    """Return what the logs of autopilots that have ended lack; None if there is no log."""
+    logs = [durations for autopilot in autopilots if isinstance(autopilot, Px4Process)
+            for path in sorted(autopilot.run_folder.glob('log/**/*.ulg'))
+            if (durations := dropouts_ms(path)) is not None]
+    durations_ms = [duration_ms for log in logs for duration_ms in log]
+    return LogLoss(len(durations_ms), round(sum(durations_ms) / 1e3, 3)) if logs else None
+
+
+def dropouts_ms(path: pathlib.Path) -> list[int] | None:
+    """Return the lengths of the dropouts of a log in ms, None if it cannot be read.
+
+    What follows a damaged message is not looked at.
+    """
+    found: list[int] = []
+    try:
+        with path.open('rb') as file:
+            if file.read(_HEADER_BYTES)[:len(_MAGIC)] != _MAGIC:
+                return None
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                place, last = _HEADER_BYTES, len(data) - _HEAD.size
+                while place <= last:
+                    size, kind = _HEAD.unpack_from(data, place)
+                    place += _HEAD.size
+                    if kind not in _TYPES or place + size > len(data):
+                        break
+                    if kind == ord('O') and size == _DROPOUT.size:
+                        found += _DROPOUT.unpack_from(data, place)
+                    place += size
+    except OSError:        # it is gone, or of another user
+        return None
+    return found

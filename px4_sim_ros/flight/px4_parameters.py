@@ -1,0 +1,143 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that a PX4 begins with, under the names that it has.
+
+The list of its parameters comes with a build. Releases have renamed some; PX4 translates them when
+it reads a file of parameters (its `param_translation.cpp`), and not at `param set`.
+"""
+from __future__ import annotations
+
+import functools
+import json
+import lzma
+import pathlib
+import re
+import typing
+
+from px4_sim_ros.flight.px4 import PARAMETER, Px4
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.inputs import in_32_bits
+from px4_sim_ros.spec.scenarios import NONE, load_scenario
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+
+_LISTS = 'etc/extras/parameters.json.xz', 'parameters.json.xz', 'parameters.json'
+_WHOLE = re.compile(r'[-+]?\d+')
+_INT32_BOUND = 2**31
+# The same value under another name, in either direction.
+_RENAMED = {
+    'EKF2_GPS_DELAY': ('SENS_GPS0_DELAY', 'SENS_GPS1_DELAY'),
+    'EKF2_GPS_POS_X': ('SENS_GPS0_OFFX',), 'EKF2_GPS_POS_Y': ('SENS_GPS0_OFFY',),
+    'EKF2_GPS_POS_Z': ('SENS_GPS0_OFFZ',), 'EKF2_ENGINE_WRM': ('EKF2_POS_LOCK',),
+    'ASPD_FALLBACK_GW': ('ASPD_FALLBACK',)}
+_FORMER = {new[0]: (old,) for old, new in _RENAMED.items()}
+# What others mean now; none at all for what is so by default.
+_REWORKED: dict[str, typing.Callable[[float], dict[str, float]]] = {
+    'COM_RC_OVERRIDE': lambda value: {} if value else {'MAN_OVERRIDE_SPD': -1.0},
+    'MC_AIRMODE': lambda value: {
+        'MC_AIRMODE_LIM': float(value > 0), 'MC_AIRMODE_YAW': float(value == 2)},
+    'FW_ARSP_MODE': lambda value: {'FW_USE_AIRSPD': float(not value)}}
+# Not in each release, nor in each build: that is said, or is no matter where nothing is to be on.
+_GONE = {'COM_RC_STICK_OV', 'COM_TAKEOFF_ACT', 'EKF2_EN_BOOT', *_REWORKED}
+_OFF_WITHOUT = {'SIM_GZ_EN'}
+
+
+class Asked(typing.NamedTuple):
+    """A parameter that is to be set."""
+
+    owner: str                     # who asks for it, for an error sentence
+    name: str
+    text: str                      # of its value
+
+
+def environment(px4: Px4, vehicle: str, scenario: str) -> tuple[dict[str, str], list[str]]:
+    """Return what a PX4 has to find in its environment, and sentences for the user.
+
+    What is set in our environment comes before a scenario, and that before the vehicle.
+
+    :param scenario: a name in config/scenarios, a path, or none
+    :raises ParameterError: it has no such parameter, or one that cannot have the value
+    """
+    types = _types(px4.build)
+    found: dict[str, str] = {}
+    remarks: list[str] = []
+    for asked in _asked(px4, vehicle, scenario):
+        if types is None:
+            found[asked.name] = asked.text
+            continue
+        fitted = _fitted(asked, types)
+        if not fitted and asked.name not in _OFF_WITHOUT:
+            remarks.append(f'{asked.owner}: {asked.name} = {asked.text}: this PX4 has it no longer;'
+                           ' it is not set')
+        found |= fitted
+    return {**px4.environment(load_vehicle(vehicle)),
+            **{f'{PARAMETER}{name}': text for name, text in found.items()}}, remarks
+
+
+def _asked(px4: Px4, vehicle: str, scenario: str) -> typing.Iterator[Asked]:
+    flown = load_vehicle(vehicle)
+    for name, value in flown.px4_parameters.items():
+        yield Asked(f'vehicle {vehicle}: px4_parameters', name, value_text(value))
+    if flown.battery is not None:
+        yield Asked(f'vehicle {vehicle}: battery', 'SIM_BAT_ENABLE', '0')      # it gets that
+    if scenario != NONE:
+        for name, value in load_scenario(scenario).px4_parameters.items():
+            yield Asked(f'scenario {scenario}: px4', name, value_text(value))
+    for variable, text in px4.parameters.items():
+        yield Asked(f'environment variable {variable}', variable.removeprefix(PARAMETER), text)
+
+
+def value_text(value: float) -> str:
+    """Return a value for `param set`: all its digits, and none that a whole number has not."""
+    is_whole = float(value).is_integer() and abs(value) < 2**53
+    return str(int(value)) if is_whole else repr(value)
+
+
+def _fitted(asked: Asked, types: typing.Mapping[str, str]) -> dict[str, str]:
+    """Return what is set for a parameter: under another name, or nothing if it is gone.
+
+    :raises ParameterError: it is not known, or cannot have the value
+    """
+    _check(asked, types.get(asked.name, ''))
+    if asked.name in types:
+        return {asked.name: asked.text}
+    names = _RENAMED.get(asked.name) or _FORMER.get(asked.name) or ()
+    values = dict.fromkeys(names, asked.text)
+    if asked.name in _REWORKED:
+        values = {name: value_text(value)
+                  for name, value in _REWORKED[asked.name](float(asked.text)).items()}
+    if values and values.keys() <= types.keys():
+        for name, text in values.items():
+            _check(asked._replace(name=name, text=text), types[name])
+        return values
+    if asked.name in _GONE or (asked.name in _OFF_WITHOUT and not float(asked.text)):
+        return {}
+    raise ParameterError(f'{asked.owner}: {asked.name}: PX4 has no such parameter'
+                         f'{did_you_mean(asked.name, types)}')
+
+
+def _check(asked: Asked, kind: str) -> None:
+    """Check that a parameter can have a value: PX4 takes what a text begins with.
+
+    :param kind: as PX4's list names it; '' if it is not known
+    :raises ParameterError: it cannot
+    """
+    owner = f'{asked.owner}: {asked.name} = {asked.text}'
+    if kind == 'Int32' and not (_WHOLE.fullmatch(asked.text)
+                                and -_INT32_BOUND <= int(asked.text) < _INT32_BOUND):
+        raise ParameterError(f'{owner}: must be a whole number of 32 bits: it is of type INT32')
+    try:
+        in_32_bits(float(asked.text))
+    except (ValueError, OverflowError) as error:
+        raise ParameterError(f'{owner}: must be a number of 32 bits') from error
+
+
+@functools.cache
+def _types(build: pathlib.Path) -> dict[str, str] | None:
+    """Return the type of each parameter of a build, None if it has no list of them."""
+    for name in _LISTS:
+        path = build / name
+        if path.is_file():
+            data = path.read_bytes()
+            listed = json.loads(lzma.decompress(data) if path.suffix == '.xz' else data)
+            return {p['name']: p['type'] for p in listed['parameters']}
+    return None

@@ -1,0 +1,71 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters from the command line: `--set wind.speed_m_s=8`, `--wind dryden`, `--vehicle x500`.
+
+Viewers take them as well: the parameters of the graph that they show.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import pathlib
+import typing
+
+from px4_sim_ros.model.environment.wind import WIND_CHOICES
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.configuration import Configuration, load_configuration, profile_parameters
+from px4_sim_ros.spec.resources import parse_yaml
+from px4_sim_ros.spec.setting_names import Settings as Settings
+from px4_sim_ros.spec.setting_names import node_and_key
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options that set parameters."""
+    parser.add_argument('--vehicle', help='name in config/vehicles, or a path')
+    parser.add_argument('--wind', help=f"model of the wind: {', '.join(WIND_CHOICES)}; its"
+                        ' parameters are those of the node wind')
+    parser.add_argument('--profile', default='', help='how good the sensors are: name in'
+                        ' config/profiles, or a path')
+    parser.add_argument('--set', action='append', default=[], metavar='[NODE.]PARAMETER=VALUE',
+                        help='set any parameter, for example wind.speed_m_s=8; may be repeated')
+
+
+def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options that give the parameters of a graph that runs."""
+    add_arguments(parser)
+    parser.add_argument('--params-file', type=pathlib.Path,
+                        help='the parameter file that the graph was started with')
+
+
+def graph_configuration(options: argparse.Namespace, namespace: str = '') -> Configuration:
+    """Return the parameters of the graph that these options describe.
+
+    :raises ParameterError: one of them is not allowed
+    """
+    return load_configuration(
+        options.params_file, settings(options), namespace,
+        base=profile_parameters(options.profile))
+
+
+def settings(options: argparse.Namespace) -> Settings:
+    """Return what these options set.
+
+    :raises ParameterError: one of them is no setting
+    """
+    given = {'vehicle': options.vehicle, 'wind': options.wind}
+    found: Settings = {'': {k: v for k, v in given.items() if v is not None}}
+    for text in options.set:
+        name, equals, value = text.partition('=')
+        if not equals or not name:
+            raise ParameterError(f'set {text!r}: must be [NODE.]PARAMETER=VALUE')
+        node, key = node_and_key(f'set {text!r}', name)
+        found.setdefault(node, {})[key] = _value(text, value)
+    return found
+
+
+def _value(text: str, value: str) -> typing.Any:
+    # YAML takes 4e-8 for a text.
+    for number in int, float:
+        with contextlib.suppress(ValueError):
+            return number(value)
+    return parse_yaml(value, f'set {text!r}')

@@ -1,0 +1,338 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The actions of the launch files, from their arguments."""
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shlex
+import signal
+import tempfile
+import typing
+
+from launch.actions import (
+    EmitEvent,
+    ExecuteProcess,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+)
+from launch.event_handlers import OnProcessExit
+from launch.events import Shutdown
+from launch.events.process import ProcessExited
+from launch.launch_context import LaunchContext
+from launch.launch_description_entity import LaunchDescriptionEntity
+from launch.utilities import AsyncSafeSignalManager
+from launch_ros.actions import Node
+
+from px4_sim_ros.flight import autopilots, remapping
+from px4_sim_ros.flight.embedded import check_embedded
+from px4_sim_ros.flight.flight_plan import VehiclePlan, optional_nodes
+from px4_sim_ros.flight.px4 import Px4, described, world_parameters
+from px4_sim_ros.flight.replay import prepare, survey
+from px4_sim_ros.launching.arguments import ARGUMENTS, REPLAY_ARGUMENTS
+from px4_sim_ros.launching.viewers import check_viewers, viewers
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.process import domain_claim, signals
+from px4_sim_ros.process.child_prefix import SIGNALS_WAIT, die_with_parent
+from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
+from px4_sim_ros.spec import node_overrides
+from px4_sim_ros.spec.compile_ahead import compile_ahead
+from px4_sim_ros.spec.configuration import (
+    Configuration,
+    checked_scenario,
+    load_configuration,
+    profile_parameters,
+    write_configuration,
+)
+from px4_sim_ros.spec.parameter_files import FlatParameters
+from px4_sim_ros.spec.resources import PACKAGE
+from px4_sim_ros.spec.ros_environment import ros_environment
+from px4_sim_ros.spec.run_control import ManagerParameters
+from px4_sim_ros.spec.vehicles_and_missions import flown_mission
+from px4_sim_ros.step.pacing import speed_factor
+from px4_sim_ros.viewing.rerun_target import OPEN
+
+# Codes of a process that has ended as it was asked to.
+_AS_ASKED = 0, -signal.SIGINT, -signal.SIGTERM
+
+
+def _given(
+    arguments: typing.Mapping[str, str], name: str, kind: typing.Callable[[str], typing.Any],
+) -> dict[str, typing.Any]:
+    """Return an argument as a parameter, or nothing when it was not given."""
+    text = arguments[name]
+    if not text:
+        return {}
+    try:
+        return {name: kind(text)}
+    except ValueError:
+        word = 'a whole number' if kind is int else 'a number or max'
+        raise ParameterError(f'{name} = {text!r}: must be {word}') from None
+
+
+def px4_of(given: typing.Mapping[str, str]) -> Px4:
+    """Return the PX4 of a launch.
+
+    :raises ParameterError: there is none
+    """
+    return Px4.find(given['px4_dir'] or os.environ.get('PX4_DIR', ''), given['px4_schedule'])
+
+
+def base_parameters(
+    given: typing.Mapping[str, str], autopilot: str,
+) -> dict[str, FlatParameters]:
+    """Return what holds unless parameters or arguments say otherwise.
+
+    :raises ParameterError: the profile is wrong
+    """
+    base = profile_parameters(given['profile'])
+    if autopilot == 'px4':
+        base |= world_parameters(px4_of(given))
+    return base | {'': {'mission': 'square'}} if autopilot == 'embedded' else base
+
+
+def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
+    """Return the arguments that are parameters, by node.
+
+    :raises ParameterError: one is no number, or there is such a recording already
+    """
+    overrides = {
+        '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
+             | _given(given, 'wind', str)),
+        'manager': (_given(given, 'speed_factor', speed_factor)
+                    | ({'paused': True} if given['paused'] == 'true' else {})),
+        'hil_bridge': _given(given, 'instance', int),
+    }
+    if given['mission'] != 'auto':
+        overrides[''] |= {'mission': given['mission']}
+    if given['record']:
+        overrides[''] |= {'recorder': True}
+        overrides['recorder'] = {'folder': str(new_folder(given['record']))}
+    return overrides
+
+
+def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch.
+
+    :raises ParameterError: one sentence about the argument or parameter that is wrong
+    """
+    given = {name: context.launch_configurations[name] for name in ARGUMENTS}
+    check_viewers(given)
+    base = base_parameters(given, given['autopilot'])
+    base[''] = {'vehicle': vehicle} | base.get('', {})
+    overrides = overriding(given)
+    overrides[''] |= _given(given, 'scenario', str)
+    params_file = given['params_file'] or None
+    configuration = load_configuration(params_file, overrides, given['namespace'], base)
+    mission = flown_mission(configuration.world)
+    checked_scenario(configuration)
+    own_classes = node_overrides.parse(
+        given['nodes'].split(',') if given['nodes'] else (), configuration.graph.nodes)
+    remaps = given['remap'].split(',') if given['remap'] else []
+    remapping.check(remaps, configuration.graph)
+    px4 = px4_of(given) if given['autopilot'] == 'px4' else None
+    begun = begin(context, [VehiclePlan('', configuration, given['autopilot'], px4, mission)])
+    if begun is None:
+        return []
+    folder, claim = begun
+    if 'recorder' in configuration.nodes:
+        run = RunDescription.of(
+            configuration, mode=given['mode'], autopilot=given['autopilot'],
+            namespace=given['namespace'], own_classes=own_classes,
+            px4=described(px4))
+        configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
+    file = write_configuration(pathlib.Path(folder.name), configuration)
+    return [
+        *surroundings(claim),
+        *_world(given, configuration, file, essential, own_classes, remaps),
+        *_autopilot(given, px4, configuration),
+        *viewers(given, configuration, file, bounded(given)),
+    ]
+
+
+def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch that flies a recording again.
+
+    :raises ParameterError: one sentence about what is wrong
+    :raises BagError: one sentence about the recording
+    """
+    given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
+    check_viewers(given)
+    folder = _own_folder(context)
+    bag = BagReader(given['bag'])
+    claim = domain_claim.claim_start()
+    replay = prepare(
+        bag, given['mode'], survey(bag), {}, pathlib.Path(folder.name),
+        record=given['record'] or None, namespace=given['namespace'])
+    configuration = replay.configuration
+    # To be watched: otherwise it is over before there is a window.
+    if given['rviz'] == 'true' or given['viewer'] == OPEN:
+        configuration = _in_real_time(configuration)
+    file = write_configuration(pathlib.Path(folder.name), configuration)
+    return [
+        *surroundings(claim),
+        *viewers(given, configuration, file, bounded(given)),
+        *_world(given, configuration, file, required),
+        *essential(Node(
+            package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
+            namespace=given['namespace'],
+            arguments=['replay', given['bag'], '--namespace', given['namespace'],
+                       '--join', str(replay.bag)], **bounded(given))),
+    ]
+
+
+def _in_real_time(configuration: Configuration) -> Configuration:
+    manager = dataclasses.replace(
+        configuration.of_node('manager', ManagerParameters), speed_factor=1.0)
+    return configuration.with_node('manager', manager)
+
+
+def begin(
+    context: LaunchContext, vehicles: typing.Sequence[VehiclePlan],
+) -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
+    """Return a folder for the files of a flight, and the right to start its graph and autopilots.
+
+    None if Ctrl-C came while the motion was compiled: the launch ends by itself.
+
+    :raises ParameterError: the embedded autopilot cannot fly what is wanted, there is a graph
+        already, or another flight has an instance
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
+    """
+    for vehicle in vehicles:
+        if vehicle.autopilot == 'embedded':
+            check_embedded(vehicle.configuration)
+    with domain_claim.claim_start() as held:
+        held.enter_context(autopilots.claim(vehicles))
+        try:
+            compile_ahead()
+        except KeyboardInterrupt:
+            return None
+        return _own_folder(context), held.pop_all()
+
+
+def _own_folder(context: LaunchContext) -> tempfile.TemporaryDirectory:
+    """Return a folder that goes with the launch, which SIGTERM and SIGHUP end as Ctrl-C does."""
+    loop = asyncio.get_running_loop()
+
+    def end(number: int) -> None:
+        loop.call_soon_threadsafe(context.emit_event_sync, Shutdown(
+            reason=signal.Signals(number).name))
+
+    signals.leave_to(loop, end)
+    # Launch cancels itself at a SIGTERM, without an end of its processes, and offers no other way.
+    manager = getattr(AsyncSafeSignalManager, '_AsyncSafeSignalManager__current', None)
+    if manager is not None:
+        manager.handle(signal.SIGTERM, None)
+    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    # Not when the launch shuts down: a process that has just begun reads its parameters then.
+    atexit.register(folder.cleanup)
+    return folder
+
+
+def surroundings(claim: contextlib.ExitStack) -> list[LaunchDescriptionEntity]:
+    """Return what sets the environment of a launch.
+
+    :param claim: given up at its end
+    """
+    atexit.register(claim.close)
+    environment = ros_environment()
+    return [
+        *(SetEnvironmentVariable(name, environment[name])
+          for name in sorted(set(environment) - set(os.environ)))]
+
+
+def bounded(given: typing.Mapping[str, str]) -> dict[str, typing.Any]:
+    """Return what every process has: it ends with the launch if that is killed.
+
+    :param given: the arguments, with the level of its log
+    """
+    return {'prefix': shlex.join(SIGNALS_WAIT + die_with_parent()),
+            'ros_arguments': ['--log-level', given['log_level']]}
+
+
+def essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
+    """Return a process and what ends the launch together with it."""
+    return [process, RegisterEventHandler(OnProcessExit(
+        target_action=process, on_exit=_end_launch))]
+
+
+def required(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
+    """Return a process and what ends the launch if it fails; it may end well before others do."""
+    def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
+        return _end_launch(event, context) if event.returncode not in _AS_ASKED else None
+
+    return [process, RegisterEventHandler(OnProcessExit(target_action=process, on_exit=end))]
+
+
+def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
+    """End the launch, with exit code 1 if the process has failed, also while the launch ends.
+
+    :raises RuntimeError: it has; that is how launch is told
+    """
+    if event.returncode not in (_AS_ASKED if context.is_shutdown else (0,)):
+        raise RuntimeError(f'{event.process_name} has ended with exit code {event.returncode}')
+    return EmitEvent(event=Shutdown(reason='a part has ended'))
+
+
+def _world(
+    given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
+    started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
+    own_classes: typing.Mapping[str, str] | None = None,
+    remaps: typing.Sequence[str] = (),
+) -> list[LaunchDescriptionEntity]:
+    """Return the processes of the graph, each with what `started` adds to it.
+
+    :param given: the arguments
+    :param file: their parameters
+    :param own_classes: `module:Class` by name, in the place of those of the graph table
+    :param remaps: remapping rules of ROS
+    """
+    optional = optional_nodes(configuration)
+    actions: list[LaunchDescriptionEntity] = []
+    for names in configuration.graph.process_groups(given['mode']):
+        node = Node(
+            package=PACKAGE, executable='world', namespace=given['namespace'],
+            arguments=[*names, *node_overrides.arguments(own_classes or {}, names)],
+            exec_name=names[0] if len(names) == 1 else 'world',
+            remappings=[tuple(rule.split(':=')) for rule in remaps],
+            parameters=[str(file)], output='screen', **bounded(given))
+        actions += [node] if names[0] in optional else started(node)
+    return actions
+
+
+def autopilot_arguments(
+    px4: Px4 | None, instance: int, world: WorldParameters,
+) -> list[str]:
+    """Return the arguments of the program that runs an autopilot.
+
+    :param px4: None: it is the embedded one
+    """
+    arguments = ['--instance', str(instance), '--vehicle', world.vehicle,
+                 '--scenario', world.scenario]
+    if px4 is not None:
+        arguments += ['--px4-build', str(px4.build), '--px4-schedule', px4.schedule]
+        if px4.core_instance is not None:
+            arguments += ['--core-instance', str(px4.core_instance)]
+    return arguments
+
+
+def _autopilot(
+    given: typing.Mapping[str, str], px4: Px4 | None, configuration: Configuration,
+) -> list[LaunchDescriptionEntity]:
+    """Return what runs the autopilot; it is restarted with the world."""
+    if given['autopilot'] == 'none':
+        return []
+    arguments = autopilot_arguments(
+        px4, configuration.of_node('hil_bridge', HilParameters).instance, configuration.world)
+    return essential(Node(
+        package=PACKAGE, executable='autopilot_supervisor', namespace=given['namespace'],
+        arguments=arguments, exec_name='px4' if px4 else 'autopilot', output='screen',
+        **bounded(given)))

@@ -1,0 +1,102 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of the launch files: the only list of them."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.flight.px4 import ONE_CORE, SCHEDULES
+from px4_sim_ros.model.environment.wind import WIND_CHOICES
+
+
+class Argument(typing.NamedTuple):
+    """A launch argument."""
+
+    default: str | None            # None: it has to be given
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+ARGUMENTS: dict[str, Argument] = {
+    'mode': Argument(
+        'composed', 'All nodes in one process, or a process for each node.',
+        ('composed', 'separate')),
+    'autopilot': Argument(
+        'embedded', 'The one that comes along, a PX4 that is started, or none: wait for yours.',
+        ('embedded', 'px4', 'none')),
+    'vehicle': Argument(
+        '', 'Name in config/vehicles, or a path. Without it that of the launch file or of the'
+        ' parameters.'),
+    'wind': Argument(
+        '', f"Model of the wind, one of {', '.join(WIND_CHOICES)}. Without it that of the"
+        ' parameters, none.'),
+    'profile': Argument(
+        '', 'How good the sensors are: a name in config/profiles, or a path.'),
+    'px4_dir': Argument(
+        '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
+        ' environment.'),
+    'px4_schedule': Argument(
+        ONE_CORE, 'PX4 keeps to a core of its own, which is faster where cores are few; goes'
+        ' there before all else, so that a flight repeats bit for bit; or uses all cores.',
+        SCHEDULES),
+    'mission': Argument(
+        'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
+        ' square with the embedded autopilot, otherwise none.'),
+    'scenario': Argument(
+        '', 'What happens in the flight, and what has to hold: a name in config/scenarios, or a'
+        ' path.'),
+    'instance': Argument(
+        '', 'As PX4: the HIL port is TCP 4560 + instance. Without it that of the parameters, 0.'),
+    'speed_factor': Argument(
+        '', 'Simulated over wall time, or max. Without it that of the parameters, 1.'),
+    'paused': Argument(
+        'false', 'Hold time before the first step, until a service or command resumes it.',
+        ('false', 'true')),
+    'seed': Argument(
+        '', 'Seed of all random streams. Without it that of the parameters, 1.'),
+    'record': Argument(
+        '', 'Folder that becomes a rosbag2 bag of all messages; it must not exist yet.'),
+    'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
+    'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
+    'nodes': Argument(
+        '', 'Classes of yours in place of nodes: NAME=MODULE:CLASS, several with commas between.'),
+    'remap': Argument(
+        '', 'Remappings of topics: [NODE:]TOPIC:=NAME, several with commas between.'),
+    'rviz': Argument(
+        'false', 'Start rviz2 and what it shows: the node visualizer and, if it is installed,'
+        ' robot_state_publisher.', ('false', 'true')),
+    'publish_tf': Argument(
+        'false', 'Publish /tf and /tf_static: the true pose at the display rate of simulated'
+        ' time, and where the sensors are.', ('false', 'true')),
+    'log_level': Argument(
+        'info', 'Which messages of nodes are logged: those of this level and above.',
+        ('debug', 'info', 'warn', 'error', 'fatal')),
+    'viewer': Argument(
+        '', 'Show it live in Rerun: rerun opens it, FILE.rrd is written for it, a URL is one that'
+        ' runs.'),
+}
+
+# Those of the launch file for several vehicles.
+FLEET_ARGUMENTS: dict[str, Argument] = {
+    'fleet': Argument(None, 'Name in config/fleets, or a path.'),
+    'mode': Argument(
+        'composed', 'All nodes in one process, or a process for each vehicle.',
+        ('composed', 'separate')),
+    **{name: ARGUMENTS[name] for name in (
+        'autopilot', 'vehicle', 'wind', 'profile', 'px4_dir', 'px4_schedule', 'mission',
+        'instance', 'speed_factor', 'paused', 'seed', 'record', 'params_file', 'nodes', 'rviz',
+        'publish_tf', 'log_level')},
+}
+
+# Those of the launch file that flies a recording again.
+REPLAY_ARGUMENTS: dict[str, Argument] = {
+    'bag': Argument(None, 'Folder of a recording.'),
+    'mode': ARGUMENTS['mode'],
+    'record': Argument('', 'Folder for what comes of it; without it, it is not kept.'),
+    'namespace': ARGUMENTS['namespace'],
+    'rviz': ARGUMENTS['rviz']._replace(
+        description=ARGUMENTS['rviz'].description + ' The replay is then at real time.'),
+    'publish_tf': ARGUMENTS['publish_tf'],
+    'log_level': ARGUMENTS['log_level'],
+    'viewer': ARGUMENTS['viewer'],
+}

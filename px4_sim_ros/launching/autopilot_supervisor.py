@@ -1,0 +1,188 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an autopilot with a graph, and restarts it at a reset.
+
+PX4's time cannot go back, so a reset of the world needs a new PX4. A launch file cannot
+start a process twice; this program can.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import pathlib
+import sys
+import time
+import typing
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from px4_sim_ros.flight.autopilots import start_autopilot
+from px4_sim_ros.flight.px4 import Px4, add_schedule_argument
+from px4_sim_ros.flight.px4_log import loss_of
+from px4_sim_ros.messages import scenario_events
+from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.scenario.happening import Happening
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.process.signals import Stop
+from px4_sim_ros.ros.framework import qos, vehicle_changes
+from px4_sim_ros.ros.framework.session import ros_node, spin_once
+from px4_sim_ros.ros.framework.status_client import StatusClient
+from px4_sim_ros.ros.tools.flown_watch import FlownWatch
+from px4_sim_ros.spec.resources import own_arguments
+from px4_sim_ros.spec.scenarios import NONE
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.attendance import Change
+
+_SPIN_S = 0.05
+# Launch kills it 10 s after a Ctrl-C, and to end a PX4 takes 4 s at most.
+_OUTLAST_S = 2.0
+
+
+class AutopilotSupervisor:
+    """The process of an autopilot."""
+
+    def __init__(
+        self, px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+        *, joins: bool = False,
+    ) -> None:
+        """Start nothing yet.
+
+        :param joins: its vehicle is not in the world at first
+        """
+        self._joins = joins
+        self.autopilot = 'embedded' if px4 is None else 'px4'
+        self.shares_core = px4 is not None and px4.repeats
+        self._start_autopilot = lambda: start_autopilot(px4, vehicle, instance, scenario)
+        self._autopilot: Child | None = None
+
+    def begin(self) -> None:
+        """Let there be one if its vehicle is in the world at first, and end that of before."""
+        self.stop()
+        if not self._joins:
+            self.restart()
+
+    def attend(self, change: Change) -> None:
+        """Let there be one while its vehicle is in the world."""
+        self.stop()
+        if change.joins:
+            self.restart()
+
+    def restart(self) -> None:
+        """Start it, after ending that of the run before."""
+        self.stop()
+        self._autopilot = self._start_autopilot()
+
+    def stop(self) -> None:
+        """End it."""
+        if self._autopilot is not None:
+            self._autopilot.stop()
+            loss = loss_of([self._autopilot])
+            if loss is not None and (warning := loss.warning(self.shares_core)):
+                print(warning, file=sys.stderr, flush=True)
+        self._autopilot = None
+
+    def ended_autopilot(self) -> Child | None:
+        """Return the autopilot when it has ended."""
+        autopilot = self._autopilot
+        return None if autopilot is None or autopilot.exit_code is None else autopilot
+
+
+def supervise(
+    supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str], *,
+    of_fleet: bool = False, begins_again: bool = False,
+) -> int:
+    """Run it until it ends or a signal comes; return the exit code.
+
+    :param of_fleet: it is that of one vehicle of several
+    :param begins_again: one that has failed is started again, and its vehicle begins again
+    """
+    stop = Stop()
+    with ros_node('autopilot_supervisor', ros_arguments) as node:
+        watch = StatusClient(node, of_fleet=of_fleet)
+
+        def follow(message: DiagnosticStatus) -> None:
+            happening = scenario_events.read(message)
+            if isinstance(happening, Happening) and happening.restarts:
+                supervisor.restart()
+
+        node.create_subscription(
+            DiagnosticStatus, side_topics.SCENARIO_EVENTS.name, follow, qos.LATCHED_LOG)
+
+        def attend(change: Change, its_run: int) -> None:
+            if change.vehicle == node.get_namespace().strip('/') and its_run >= (watch.run or 0):
+                supervisor.attend(change)
+
+        if of_fleet:
+            vehicle_changes.hear(node, attend)
+        flown = None if of_fleet else FlownWatch(
+            node, supervisor.autopilot, supervisor.shares_core)
+        run: int | None = None
+        try:
+            supervisor.begin()
+            while not stop.asked:
+                spin_once(node, _SPIN_S)
+                if run is not None and watch.run != run:
+                    print('the run begins again: so does its autopilot', flush=True)
+                    supervisor.begin()
+                    if flown is not None:
+                        flown.reset()
+                run = watch.run
+                if flown is not None and (news := flown.news()):
+                    print(news, flush=True)
+                if (ended := supervisor.ended_autopilot()) is not None:
+                    if ended.exit_code == 0:
+                        return 0     # the graph was stopped
+                    print(ended.end_sentence, file=sys.stderr)
+                    if not begins_again:
+                        return 1
+                    supervisor.restart()
+            _outlast_graph(node, watch)
+            return 0
+        finally:
+            supervisor.stop()
+
+
+def _outlast_graph(node: typing.Any, watch: StatusClient) -> None:
+    """Wait for the end of the graph, which gets the same signal, so that nobody is missed there."""
+    deadline_s = time.monotonic() + _OUTLAST_S
+    while watch.is_connected and time.monotonic() < deadline_s:
+        spin_once(node, _SPIN_S)
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(prog='autopilot_supervisor', description=__doc__)
+    parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
+    parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
+    parser.add_argument('--scenario', default=NONE, help='whose parameters of PX4 it gets: name in'
+                        ' config/scenarios, or a path')
+    parser.add_argument('--px4-build', type=pathlib.Path,
+                        help='build folder of a PX4; without it the embedded autopilot runs')
+    add_schedule_argument(parser)
+    parser.add_argument('--core-instance', type=int, help='whose core a PX4 is on; its own')
+    parser.add_argument('--of-fleet', action='store_true', help='it flies one of several vehicles')
+    parser.add_argument('--joins', action='store_true', help='its vehicle is not in the world at'
+                        ' first')
+    parser.add_argument('--begins-again', action='store_true', help='start another one when it has'
+                        ' failed')
+    options = parser.parse_args(own_arguments(arguments))
+    try:
+        load_vehicle(options.vehicle)
+        px4 = None
+        if options.px4_build:
+            px4 = dataclasses.replace(
+                Px4.find(options.px4_build, options.px4_schedule),
+                core_instance=options.core_instance)
+        supervisor = AutopilotSupervisor(
+            px4, options.vehicle, options.instance, options.scenario, joins=options.joins)
+        return supervise(supervisor, arguments, of_fleet=options.of_fleet,
+                         begins_again=options.begins_again)
+    except (ParameterError, OSError) as error:
+        print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)
+        return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,175 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Which frames an autopilot gets in a step, and in which order."""
+from __future__ import annotations
+
+import functools
+import itertools
+import typing
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.link.hil.codec import HilEncoder
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.hil.optional_frames import distance_message, flow_message, odometry_message
+from px4_sim_ros.model.arrivals import Arrivals
+from px4_sim_ros.model.rotation import multiply
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.step.block import BlockConfiguration, Inputs
+
+
+class _Early(typing.NamedTuple):
+    """Frames that were made before their step."""
+
+    time_us: int
+    inputs: Inputs             # what was to be measured
+    frames: bytes
+
+
+class HilFrames:
+    """Turns the measurements of a step into the frames that an autopilot gets.
+
+    PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So it is sent in every
+    step, if need be with no measurement at all. All other messages PX4 stamps with its clock when
+    they come. They come before a later HIL_SENSOR: before the next one their stamp is the time of
+    their measurement, and with a delay it is as much later.
+    """
+
+    def __init__(self, configuration: BlockConfiguration[HilParameters]) -> None:
+        world, graph = configuration.world, configuration.graph
+        # The topics of each kind, in the order of PX4's ids of the sensors.
+        topics: dict[str, list[str]] = {}
+        for name in graph.nodes[configuration.name].inputs:
+            topics.setdefault(graph.topics[name].kind, []).append(name)
+        self.first_imu, *further_imus = topics['imu/data_raw']
+        self._first_magnetometer, *further_magnetometers = topics['mag']
+        self._further = list(enumerate(itertools.zip_longest(
+            further_imus, further_magnetometers, fillvalue=''), 1))
+        encoder = self._encoder = HilEncoder(world.atmosphere())
+        self._local_frame, self._geoid_height_m = world.local_frame(), world.geoid_height_m
+        self._groups = {
+            name: sensor for kind, sensor in (
+                ('mag', 'magnetometer'), ('baro', 'barometer'), ('airspeed', 'airspeed'))
+            for name in topics.get(kind, ())}
+        self._delays_us, self._step_us = world.delays_us, world.step_us
+        flow_period_us = world.period_us('optical_flow')
+        # What comes later, in this order: the topic, its sensor, and what makes its frame.
+        self._makers: list[tuple[str, str, typing.Callable[[typing.Any], bytes]]] = [
+            (name, name, functools.partial(
+                encoder.gps, geoid_height_m=world.geoid_height_m,
+                satellites=configuration.parameters.satellites, gps_id=i,
+                start_utc_us=configuration.parameters.start_utc_us))
+            for i, name in enumerate(topics['gps/fix'])]
+        for name, kind, message_of in (
+                ('range', 'range_finder', distance_message),
+                ('optical_flow', 'optical_flow', lambda flow: flow_message(
+                    flow._replace(period_us=flow_period_us))),
+                ('visual_odometry', 'visual_odometry', odometry_message)):
+            if name in topics:
+                self._makers.append((name, kind, functools.partial(_frame, encoder, message_of)))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what is on its way."""
+        self._clock_us = 0              # of an autopilot that has got the last HIL_SENSOR
+        self._early: _Early | None = None
+        self._late_frames: dict[str, Arrivals[bytes]] = {}
+        self._late_groups: dict[str, Arrivals[typing.Any]] = {
+            topic: self._arrivals(kind) for topic, kind in self._groups.items()
+            if self._delays_us[kind]}
+
+    def _arrivals(self, kind: str) -> Arrivals[typing.Any]:
+        return Arrivals(self._delays_us.get(kind, 0), self._step_us)
+
+    def of(self, time_us: int, inputs: Inputs) -> bytes:
+        """Return the frames that arrive in a step; further HIL_SENSORs come after the first.
+
+        :param inputs: what was measured, by topic
+        """
+        early, self._early = self._early, None
+        if early is not None and early.time_us == time_us:
+            return self._as_sent(early, inputs)
+        frames = b''
+        for late in self._late_frames.values():
+            for frame in late.take(self._clock_us):
+                frames += frame
+        self._clock_us = time_us
+        if self._late_groups:
+            inputs = self._with_late_groups(time_us, inputs)
+        encoder, get = self._encoder, inputs.get
+        frames += encoder.sensor(
+            time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
+            get('airspeed'))
+        for i, (imu, magnetometer) in self._further:
+            if imu in inputs or magnetometer in inputs:
+                frames += encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
+        return frames
+
+    # Before the step has come.
+
+    def can_be_early(self, time_us: int) -> bool:
+        """Return whether all that a step has is one HIL_SENSOR, beside late frames.
+
+        What is in it was measured at its time.
+        """
+        return not self._further and not any(
+            late.arrived(time_us) for late in self._late_groups.values())
+
+    def is_at_once(self, topic: str) -> bool:
+        """Return whether a measurement is in the frames of its own step."""
+        return topic == self.first_imu or (
+            topic in self._groups and topic not in self._late_groups)
+
+    def early(self, time_us: int, inputs: Inputs) -> bytes:
+        """Return the frames of the next step.
+
+        :param inputs: what will be measured then, by topic, as far as it is in them
+        """
+        frames = self.of(time_us, inputs)
+        self._early = _Early(time_us, inputs, frames)
+        return frames
+
+    def _as_sent(self, early: _Early, inputs: Inputs) -> bytes:
+        """Return the frames that were sent; none if something else was measured after all."""
+        if self._late_groups:
+            self._with_late_groups(early.time_us, inputs)
+        measured = {topic: value for topic, value in inputs.items() if self.is_at_once(topic)}
+        return early.frames if measured == early.inputs else b''
+
+    # What comes later.
+
+    def keep(self, inputs: Inputs) -> None:
+        """Make the frames of a step that arrive in a later one: the autopilot works meanwhile."""
+        for name, kind, frame_of in self._makers:
+            if name in inputs:
+                self._keep(name, kind, inputs[name].time_us, frame_of(inputs[name]))
+
+    def keep_truth(self, truth: Truth) -> None:
+        """Make the frame of the true motion, which arrives in the next step."""
+        place = self._local_frame.to_geodetic(truth.position_enu)
+        truth = truth._replace(attitude=multiply(
+            self._local_frame.turn_to_place(place), truth.attitude))
+        self._keep('truth', 'truth', truth.time_us, self._encoder.truth(
+            truth, place, self._geoid_height_m))
+
+    def _keep(self, name: str, kind: str, time_us: int, frame: bytes) -> None:
+        if name not in self._late_frames:
+            self._late_frames[name] = self._arrivals(kind)
+        self._late_frames[name].put(time_us, frame)
+
+    def _with_late_groups(self, time_us: int, inputs: Inputs) -> dict[str, typing.Any]:
+        """Return inputs with what arrives now in the place of what was measured now."""
+        arrived = dict(inputs)
+        for topic, late in self._late_groups.items():
+            if (measured := arrived.pop(topic, None)) is not None:
+                late.put(time_us, measured)
+            if found := late.take(time_us):
+                arrived[topic] = found[-1]
+        return arrived
+
+
+def _frame(
+    encoder: HilEncoder, message_of: typing.Callable[[typing.Any], mavlink.MAVLink_message],
+    measurement: typing.Any,
+) -> bytes:
+    return encoder.frame(message_of(measurement))

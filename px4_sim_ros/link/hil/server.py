@@ -1,0 +1,237 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The TCP server that PX4 connects to: one client, no call that blocks without a bound."""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import select
+import socket
+import termios
+import time
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.link.fields import packed, simulator_mavlink
+from px4_sim_ros.link.hil.link_state import Count
+from px4_sim_ros.link.hil.waiting_awake import WaitingAwake
+from px4_sim_ros.link.ports import bound_socket
+
+# Of PX4 instance 0; each further instance has the next port.
+HIL_PORT = 4560
+# What a flood can bring at a time: read within some 20 ms, so that the step is not held up.
+_RECEIVE_BYTES = 16384
+# A reply takes an autopilot some 0.2 ms. To sleep so long is to wake up late and with cold caches,
+# which costs as much again; in longer waits the process sleeps.
+AWAKE_S = 5e-4
+
+
+def port_of(instance: int) -> int:
+    """Return the TCP port that PX4 instance `instance` connects to."""
+    return HIL_PORT + instance
+
+
+def _refusal() -> bytes:
+    """Return the STATUSTEXT that refuses a client while another one is served."""
+    mav = simulator_mavlink()
+    return packed(mav, mav.statustext_encode(
+        mavlink.MAV_SEVERITY_ERROR, b'This simulator already serves an autopilot'))
+
+
+class HilServer:
+    """Listens on one port and serves one client at a time; further ones are refused.
+
+    A retired client is kept, since a PX4 whose connection is closed spins a core. But it
+    is not served any more, and the next client takes its place.
+    """
+
+    def __init__(self, host: str, port: int, *, stays_awake: bool = False) -> None:
+        """Start to listen.
+
+        :param stays_awake: do not sleep while a reply is near, if nobody else wants the cores
+        :raises PortTakenError: naming the port and, where the system shows it, its holder
+        """
+        self._awake = WaitingAwake() if stays_awake else None
+        self._client: socket.socket | None = None
+        self._is_retired = False
+        self._unsent = b''
+        self.count: Count = lambda trouble, sentence: None
+        """Counts what is dropped, and who is refused."""
+        self._listener = bound_socket('TCP', host, port)
+        self._listener.listen(1)
+        self._listener.setblocking(False)
+        self._poll = select.poll()
+        self._poll.register(self._listener, select.POLLIN)
+
+    @property
+    def connected(self) -> bool:
+        """Whether a client is connected and served, as far as is known."""
+        return self._client is not None and not self._is_retired
+
+    @property
+    def retired(self) -> bool:
+        """Whether a retired client is still connected, as far as is known."""
+        return self._client is not None and self._is_retired
+
+    @property
+    def peer_host(self) -> str | None:
+        """Where the autopilot is, None when there is none."""
+        peer = self.peer             # read once: it may go between two looks
+        return None if peer is None else peer[0]
+
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """The address from which the autopilot has connected, None when there is none."""
+        if self._client is None or self._is_retired:
+            return None
+        try:
+            host, port = self._client.getpeername()
+        except OSError:
+            return None      # it has just gone, which the next exchange will notice
+        return host, port
+
+    def accept(self, timeout_s: float = 0.0) -> bool:
+        """Take the next client, waiting at most `timeout_s`; return whether there is one."""
+        if self.connected:
+            return True
+        ready = self._ready(timeout_s)
+        if self._client is not None and self._client.fileno() in ready:
+            self._read()       # of a retired client only the end matters
+        if self._listener.fileno() in ready:
+            self._take_next()
+        return self.connected
+
+    def _ready(self, timeout_s: float) -> list[int]:
+        """Return which sockets have something to read, waiting at most `timeout_s`."""
+        return [number for number, _ in self._poll.poll(1e3 * timeout_s)]
+
+    def _take_next(self) -> None:
+        try:
+            client, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return   # it went away between the two calls
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.drop_client()
+        self._client = client
+        self._poll.register(client, select.POLLIN)
+
+    def retire_client(self) -> None:
+        """Serve the client no longer, but keep it until it goes or the next one comes."""
+        self._is_retired = self._client is not None
+
+    def send(self, data: bytes) -> None:
+        """Send without waiting; what a client that does not read has no room for is dropped.
+
+        Frames are never cut: the rest of one that was sent in part goes first.
+        """
+        if self._client is None:
+            return
+        if self._unsent:
+            self._count_drop()
+            data = self._unsent
+        try:
+            sent = self._client.send(data)
+        except BlockingIOError:
+            sent = 0
+            if data is not self._unsent:
+                self._count_drop()
+                data = b''
+        except OSError:
+            self.drop_client()
+            return
+        self._unsent = data[sent:]
+
+    def _count_drop(self) -> None:
+        self.count('dropped_sends', 'the autopilot does not read what is sent to it; frames that'
+                   ' were dropped are counted as dropped_sends')
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether all that was sent is in the hands of the autopilot's system.
+
+        A frame may be on its way although nobody runs: a thread of the kernel may have to hand it
+        over, and waits for its turn on a busy core.
+        """
+        if self._client is None:
+            return True
+        waiting = fcntl.ioctl(self._client, termios.TIOCOUTQ, bytes(4))
+        return not self._unsent and not any(waiting)
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Return what the client sent, waiting at most `timeout_s`; empty when nothing came.
+
+        Ends early when a further client had to be refused. Afterwards `connected` is false if
+        the client went away.
+        """
+        if not self.connected:
+            return b''
+        if self._awake is not None and (data := self._receive_awake(self._awake, timeout_s)):
+            return data
+        if self._client is None:
+            return b''
+        ready = self._ready(timeout_s)
+        if self._client.fileno() in ready:
+            # It may be the end; then the client that waits is the next and not a second one.
+            return self._read()
+        if ready:
+            self._refuse_next()
+        return b''
+
+    def _receive_awake(self, awake: WaitingAwake, timeout_s: float) -> bytes:
+        """Return what comes within `AWAKE_S`, without sleeping, if that pays."""
+        now_s = time.perf_counter()
+        if not awake.look(now_s):
+            return b''
+        until_s = now_s + min(timeout_s, AWAKE_S)
+        while not (data := self._read()) and self.connected and time.perf_counter() < until_s:
+            pass
+        return data
+
+    def _read(self) -> bytes:
+        """Return what has come from the client; close the connection at its end."""
+        if self._client is None:
+            return b''
+        try:
+            data = self._client.recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            return b''
+        except OSError:
+            data = b''
+        if not data:
+            self.drop_client()
+        return data
+
+    def _refuse_next(self) -> None:
+        with contextlib.suppress(OSError):     # it does not read, or went away by itself
+            client, (host, port) = self._listener.accept()
+            with client:
+                self.count('refused_clients', f'a second autopilot from {host}:{port} was refused;'
+                           ' one is connected already')
+                client.setblocking(False)
+                client.send(_refusal())
+                client.shutdown(socket.SHUT_WR)    # an end, though we close what is not read
+
+    def drop_client(self) -> None:
+        """Close the connection; the next client can be accepted."""
+        if self._client is not None:
+            self._poll.unregister(self._client)
+            self._client.close()
+        self._client, self._is_retired, self._unsent = None, False, b''
+
+    def close(self) -> None:
+        """Close everything and free the port."""
+        self.drop_client()
+        self._listener.close()
+
+
+class Deadline:
+    """A wall-clock bound that several waits share."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._end_s = time.monotonic() + timeout_s
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds left, not below 0."""
+        return max(0.0, self._end_s - time.monotonic())

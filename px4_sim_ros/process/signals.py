@@ -1,0 +1,167 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The signals that ask for the end, alike in all processes: the first does, none disturbs it."""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import signal
+import sys
+import threading
+import types
+import typing
+
+from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.process.signal_mask import ENDING
+
+if typing.TYPE_CHECKING:
+    import asyncio
+
+# `nohup` lets a process ignore the end of its terminal: that stays so.
+_SIGNALS = tuple(number for number in ENDING
+                 if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN)
+
+# After an interrupt that was lost: C goes on meanwhile, and may have called us for the last time.
+_AGAIN_S = 0.01
+
+
+class Interrupted(KeyboardInterrupt):
+    """One of them has come, whose number is its argument.
+
+    Where KeyboardInterrupt itself leaves code that Python was given as a text, as that of
+    dataclasses, Python ends the process by SIGINT in place of its exit code, even if it is caught.
+    """
+
+
+def ignore() -> None:
+    """Let nothing disturb the end of the process, which is under way."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def raise_interrupt() -> None:
+    """Let the first of them raise Interrupted, and ignore those after it.
+
+    Where Python cannot pass on what is raised, in a destructor or in a function that C calls, it
+    comes again a little later.
+    """
+    def interrupt(number: int, frame: types.FrameType | None) -> None:
+        ignore()
+        raise Interrupted(number)
+
+    def note_lost(lost: sys.UnraisableHookArgs) -> None:
+        if not isinstance(lost.exc_value, Interrupted):
+            sys.__unraisablehook__(lost)
+            return
+        _handle(interrupt)
+        again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), *lost.exc_value.args))
+        again.daemon = True
+        again.start()
+
+    _handle(interrupt)
+    sys.unraisablehook = note_lost
+
+
+@contextlib.contextmanager
+def unwrapped() -> typing.Iterator[None]:
+    """Raise an Interrupted as it was where Python passes it on as the cause of another error.
+
+    That is a RuntimeError while a class is made (3.11), an ImportError while a module in C is
+    loaded: whoever takes a RuntimeError for a failure would take the interrupt for one.
+
+    :raises Interrupted: it came there
+    """
+    try:
+        yield
+    except (RuntimeError, ImportError) as error:
+        if isinstance(error.__cause__, Interrupted):
+            raise error.__cause__ from None
+        raise
+
+
+def leave_to(loop: asyncio.AbstractEventLoop, end: typing.Callable[[int], object]) -> None:
+    """Let a loop that hears of signals by a file descriptor, as that of launch, be told only so.
+
+    Python raises KeyboardInterrupt besides, in whatever the loop is about, which is lost: launch
+    would wait for ever for a process whose end it was just told of.
+
+    :param end: called with the number of the others while the loop runs
+    """
+    def interrupt(number: int, frame: types.FrameType | None) -> None:
+        if not loop.is_running():
+            signal.default_int_handler(number, frame)
+
+    if (threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
+        signal.signal(signal.SIGINT, interrupt)
+        for number in _SIGNALS:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(
+                    number, lambda number, frame: end(number) if loop.is_running() else None)
+        _ignore_at_exit()
+
+
+class Stop:
+    """Remembers that one of them has come."""
+
+    def __init__(self, takes_over: bool = True) -> None:
+        """Take them over."""
+        self.asked = False
+        self.number = 0        # which has come last
+        self.hangs = ''        # why nobody will look at `asked`
+        self.has_left = False  # what hangs was left by an exception, whatever is told of it since
+        if takes_over:
+            _handle(self._on_signal)
+
+    def note_hang(self, sentence: str) -> None:
+        """Take note, in another thread, of why nobody will look at `asked`; '' when that is over.
+
+        What hangs is left by the next of them, or now if one has come before.
+        """
+        self.hangs = sentence
+        if sentence and self.asked and not self.has_left:
+            os.kill(os.getpid(), self.number)
+
+    def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
+        self.asked, self.number = True, number
+        if self.hangs:
+            self.has_left = True
+            raise RunError(self.hangs)
+
+
+@contextlib.contextmanager
+def held_back() -> typing.Iterator[Stop]:
+    """Let them wait for what is not to be interrupted; it looks at what is yielded.
+
+    If one has come, whoever handled it before gets it at the end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield Stop(takes_over=False)       # signals are for the main thread
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    stop = Stop()
+    try:
+        yield stop
+    except RunError:
+        if not stop.has_left:
+            raise              # it is not that of a signal
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if stop.asked:
+        signal.raise_signal(stop.number)
+
+
+@functools.cache
+def _ignore_at_exit() -> None:
+    """Have them ignored when Python ends: it takes handlers away, and the next would kill it."""
+    atexit.register(ignore)
+
+
+def _handle(handler: typing.Callable[[int, types.FrameType | None], None]) -> None:
+    _ignore_at_exit()
+    for number in _SIGNALS:
+        signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -1,0 +1,302 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Sees to it that an autopilot that can repeat itself does.
+
+It waits while the autopilot boots, so that its simulated time does not depend on wall time.
+
+While the start script of PX4 runs, it starts processes and reads files, and some threads look by
+the wall clock whether others have got somewhere. If time went on meanwhile, more or fewer steps
+would pass until a module is there. So each step waits until nobody goes on by itself: no thread
+runs or waits for the disk, and whoever looks again and again has found nothing new. What threads
+are about stands in /proc (https://man7.org/linux/man-pages/man5/proc.5.html).
+
+Until the first step tells PX4 the time, its threads sleep by the wall clock, up to a second.
+Whether such a sleep ends before or after the start script has started the next module changes the
+order of all that follows. So the script is stopped from before the first step until the last of
+them has ended: from then on they sleep by simulated time.
+
+From then on the script goes last as well. A command of it starts a thread of PX4 and ends, and the
+thread may wait for one with a lower priority than the script has, as that of `dataman`: whether it
+was answered before the next command would depend on how long the system takes to begin that.
+
+Nor may a thread wait for the disk, since others go on meanwhile. So what PX4 and its start script
+are made of is brought to memory before the first step; what is read all the same is noticed.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import time
+import typing
+
+from px4_sim_ros.px4.client_process import process_at
+from px4_sim_ros.px4.console import AgentWatch
+from px4_sim_ros.px4.pinned_file import PinnedFile
+from px4_sim_ros.px4.shared_core import go_last
+
+_PROC = pathlib.Path('/proc')
+# What PX4 has in its folder: scripts, and what its modules read.
+_OWN_FILES = 'etc/**/*'
+# Where each program that the start script runs looks up its libraries (ld.so(8)), and where the
+# logger looks up the time zone (tzset(3)).
+_SYSTEM_FILES = pathlib.Path('/etc/ld.so.cache'), pathlib.Path('/etc/localtime')
+# Of wall time.
+LONGEST_S = 20.0
+_LOOK_S = 0.0005
+# States of a thread that goes on by itself: it runs, or waits for the disk.
+_BUSY = 'RD'
+# By a signal, or by a debugger.
+_STOPPED = 'Tt'
+# Where `stat` has the page faults for which the disk was read, its own and those of children that
+# have ended, counted from the state.
+_MAJOR_FAULTS, _MAJOR_FAULTS_OF_CHILDREN = 9, 10
+# Where a thread stands that will look again by the wall clock, and one that waits for data, which
+# may look at the time now and then.
+_LOOKS_AGAIN, _WAITS_FOR_DATA = 'nanosleep', 'poll'
+
+
+class _Thread(typing.NamedTuple):
+    """What a thread is about."""
+
+    is_busy: bool
+    looks_again: bool
+    waits_for_data: bool
+    switches: int          # how many times it has gone to sleep
+
+
+class _DiskUse(typing.NamedTuple):
+    """How processes and those of their children that have ended have used the disk."""
+
+    major_faults: int
+    read_bytes: int
+    written_bytes: int
+
+
+class BootWatch:
+    """Looks at the session of the process that has connected, until its start script has ended."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        """Find the process.
+
+        :param address: from which it has connected
+        """
+        self.address = address
+        self._process = process_at(address)
+        self._session = _session_of(self._process)
+        self.is_booting = self._session is not None
+        self.agent = AgentWatch(self._process)
+        self._disk_use: _DiskUse | None = None     # up to the last look
+        self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
+        self._stopped: list[int] = []              # processes of its start script
+        self._files: list[PinnedFile] = []
+
+    def load_files(self) -> None:
+        """Read all files that the autopilot and its start script are made of, and keep them.
+
+        The system may take from memory what has not been used for a minute, such as what PX4 needs
+        for its boot only.
+        """
+        own = _PROC / str(self._process)
+        paths = {*_SYSTEM_FILES}
+        with contextlib.suppress(OSError):                       # it has just ended
+            paths |= {*(own / 'cwd').glob(_OWN_FILES)}
+        for folder in _folders_of_commands(own):
+            with contextlib.suppress(OSError):                   # there is none
+                _read_links(folder)
+        for process in self._processes():
+            with contextlib.suppress(OSError):                   # it has just ended
+                maps = (process / 'maps').read_text().splitlines()
+                paths |= {pathlib.Path(line.split(maxsplit=5)[5]) for line in maps if '/' in line}
+        for path in paths:
+            with contextlib.suppress(OSError, ValueError):       # no file, or an empty one
+                self._files.append(PinnedFile(path))
+
+    def stop_script(self) -> None:
+        """Let the start script stand still until no thread sleeps by the wall clock any more.
+
+        Then it goes on while no thread of the autopilot has anything to do. To be called before the
+        autopilot gets its first step; `settle` lets it go on. In a session that is not the
+        autopilot's own there may be others, who are left alone. From here on it is noticed if the
+        disk is used.
+        """
+        self._disk_use = _disk_use(self._processes())
+        if self._process != self._session:
+            return
+        for process in self._processes():
+            if int(process.name) != self._process:
+                with contextlib.suppress(ProcessLookupError):      # it has just ended
+                    if os.sched_getscheduler(int(process.name)) == os.SCHED_FIFO:
+                        go_last(int(process.name))
+                    os.kill(int(process.name), signal.SIGSTOP)
+                    self._stopped.append(int(process.name))
+
+    def let_script_go_on(self) -> None:
+        """Let the start script go on; a second time nothing happens."""
+        while self._stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._stopped.pop(), signal.SIGCONT)
+
+    def settle(self, longest_s: float = LONGEST_S) -> bool:
+        """Wait until nobody goes on by itself; return whether that has come.
+
+        If it has not, the next call goes on with what this one has seen: on a busy machine there
+        may be but one look in a call.
+        """
+        deadline_s = time.monotonic() + longest_s
+        while True:
+            now = self._threads()
+            if self._stopped:
+                # Twice alike: one who was looked at before may have been woken by one after it.
+                both = *self._seen.values(), *now.values()
+                if _is_like(self._seen, now) and not any(thread.looks_again for thread in both):
+                    self.let_script_go_on()
+                    now = {}
+                self._seen = now
+            elif not self.is_booting or _is_at_rest(self._seen, now):
+                self._seen = {}
+                return True
+            elif not _is_like(self._seen, now):
+                self._seen = now
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(_LOOK_S)
+
+    def wrong_schedule(self, step: int = 0) -> str:
+        """Return a sentence about a thread that has not its place on our core, '' for none.
+
+        :param step: the thread of the step, which is to come last there; 0: that of the caller
+        """
+        core = os.sched_getaffinity(step)
+        with contextlib.suppress(OSError):       # it has just ended
+            for thread in (_PROC / str(self._session) / 'task').iterdir():
+                if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
+                    return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
+                if len(core) != 1 or os.sched_getaffinity(int(thread.name)) != core:
+                    return f'thread {thread.name} of the autopilot and the step are not on one core'
+        if os.sched_getscheduler(step) & ~os.SCHED_RESET_ON_FORK != os.SCHED_RR:
+            return 'the step has not SCHED_RR'
+        return ''
+
+    def disk_used(self) -> str:
+        """Return how it has used the disk since the last look, '' for not at all.
+
+        Others go on while it waits for that, and the step as well. To be called when the boot is
+        over: until then there are processes of its start script of which nothing is known yet.
+        """
+        before, self._disk_use = self._disk_use, _disk_use([_PROC / str(self._process)])
+        if before is None or self._disk_use is None or before == self._disk_use:
+            return ''
+        faults, read_bytes, written_bytes = (
+            now - then for now, then in zip(self._disk_use, before))
+        return f'{faults} page faults, {read_bytes} bytes read, {written_bytes} bytes written'
+
+    def _threads(self) -> dict[str, _Thread]:
+        """Return what all threads are about; with the last process but one the boot is over."""
+        processes = self._processes()
+        self.is_booting = len(processes) > 1
+        found = {}
+        for process in processes if self.is_booting else ():
+            with contextlib.suppress(OSError):       # it has just ended
+                for thread in (process / 'task').iterdir():
+                    found[thread.name] = _read(thread)
+        return found
+
+    def _processes(self) -> list[pathlib.Path]:
+        if self._session is None:
+            return []
+        return [entry for entry in _PROC.iterdir()
+                if entry.name.isdigit() and _session_of(int(entry.name)) == self._session]
+
+
+def _folders_of_commands(process: pathlib.Path) -> list[pathlib.Path]:
+    """Return where a process has its program, and then where it looks for others."""
+    with contextlib.suppress(OSError):                           # it has just ended
+        environment = dict(line.partition('=')[::2] for line in
+                           (process / 'environ').read_text(errors='replace').split('\0'))
+        return [(process / 'exe').readlink().parent,
+                *map(pathlib.Path, environment.get('PATH', '').split(os.pathsep))]
+    return []
+
+
+def _read_links(folder: pathlib.Path) -> None:
+    """Read a folder, and all links in it: PX4's commands are links.
+
+    Whoever looks for a command that is nowhere, as that of a module that was not built, reads all
+    folders. The first who follows a link in a day writes that to the disk (relatime in mount(8)).
+
+    :raises OSError: the folder cannot be read
+    """
+    for entry in folder.iterdir():
+        if entry.is_symlink():
+            os.readlink(entry)
+
+
+def _is_like(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
+    """Return whether nobody has done anything but look again."""
+    return before.keys() == now.keys() and all(
+        not thread.is_busy and (
+            before[name].looks_again or before[name].waits_for_data
+            or thread.switches == before[name].switches)
+        for name, thread in now.items())
+
+
+def _is_at_rest(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
+    """Return whether all who look again have done so, and nothing has come of it."""
+    return _is_like(before, now) and all(
+        now[name].switches > thread.switches
+        for name, thread in before.items() if thread.looks_again)
+
+
+def rests(process: int) -> bool:
+    """Return whether no thread of a process acts, but to look for data, and it is not stopped."""
+    with contextlib.suppress(OSError):       # it has just ended
+        before = _threads_of(_PROC / str(process))
+        time.sleep(_LOOK_S)
+        state = (_PROC / str(process) / 'stat').read_text().rpartition(')')[2].split()[0]
+        return state not in _STOPPED and _is_like(before, _threads_of(_PROC / str(process)))
+    return False
+
+
+def _threads_of(process: pathlib.Path) -> dict[str, _Thread]:
+    """Return what the threads of a process are about.
+
+    :raises OSError: it has ended, or one of them has
+    """
+    return {thread.name: _read(thread) for thread in (process / 'task').iterdir()}
+
+
+def _read(thread: pathlib.Path) -> _Thread:
+    """Return what a thread is about.
+
+    :raises OSError: it has ended
+    """
+    # The name of the program is in brackets, and may have some itself.
+    state = (thread / 'stat').read_text().rpartition(')')[2].split()[0]
+    switches = next(line.split()[1] for line in (thread / 'status').read_text().splitlines()
+                    if line.startswith('voluntary_ctxt_switches'))
+    place = (thread / 'wchan').read_text()
+    return _Thread(
+        state in _BUSY, _LOOKS_AGAIN in place, _WAITS_FOR_DATA in place, int(switches))
+
+
+def _disk_use(processes: typing.Iterable[pathlib.Path]) -> _DiskUse | None:
+    """Return how processes have used the disk until now; None if one has ended."""
+    faults = read_bytes = written_bytes = 0
+    with contextlib.suppress(OSError):
+        for process in processes:
+            stat = (process / 'stat').read_text().rpartition(')')[2].split()
+            counters = dict(line.split(': ') for line in (process / 'io').read_text().splitlines())
+            faults += int(stat[_MAJOR_FAULTS]) + int(stat[_MAJOR_FAULTS_OF_CHILDREN])
+            read_bytes += int(counters['read_bytes'])
+            written_bytes += int(counters['write_bytes'])
+        return _DiskUse(faults, read_bytes, written_bytes)
+    return None
+
+
+def _session_of(process: int | None) -> int | None:
+    """Return the session of a process, None when it has just ended or there is none."""
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(process) if process is not None else None
+    return None

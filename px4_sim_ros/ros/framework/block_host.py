@@ -1,0 +1,206 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The blocks of a process: one runner, behind whose port are the nodes that are their faces."""
+from __future__ import annotations
+
+import time
+import typing
+
+from px4_sim_ros.messages.publications import Publications
+from px4_sim_ros.model.timebase import kind_and_index
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.px4.shared_core import SharedCore
+from px4_sim_ros.step.attendance import Attendance
+from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
+from px4_sim_ros.step.lane import Lane, Output
+from px4_sim_ros.step.runner import EVERYBODY, NOBODY, Runner
+from px4_sim_ros.step.slot import Slot
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.recording.bag.step_bag import StepBag
+    from px4_sim_ros.ros.framework.block_node import BlockNode
+    from px4_sim_ros.ros.manager.clock_driver import ClockDriver
+
+_Publish = typing.Callable[[bytes], None]
+
+# Of wall time. Services, timers and parameters wait so long at most while steps go on.
+_ELSE_EVERY_S = 0.01
+
+
+class BlockHost:
+    """Hands values over within the process, and publishes what others subscribe to.
+
+    A message is made only for a topic that somebody subscribes to. Nodes and topics of several
+    vehicles are known by their names with the namespace before them.
+    """
+
+    def __init__(
+        self, shared_core: SharedCore | None = None, attendance: Attendance | None = None,
+    ) -> None:
+        """Begin without nodes.
+
+        :param shared_core: of all bridges, if they share one; None: each that of its autopilot
+        :param attendance: which vehicles are there when; None: all are, always
+        """
+        self.runner = Runner(port=self, attendance=attendance)
+        self.shared_core = shared_core
+        self.nodes: dict[str, BlockNode] = {}      # by vehicle, in the order of the graph table
+        self._driver: ClockDriver | None = None
+        self._placed: dict[str, Slot] = {}         # that take part in the steps
+        # By vehicle; none: no node of its was configured. Those of '' have the clock.
+        self._publications: dict[str, Publications] = {}
+        self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
+        self._heard: typing.Container[str] = NOBODY      # nodes that have one, by their full names
+        self._last: dict[str, Output] = {}         # of each block
+        self.recording: StepBag | None = None      # what records the steps by value
+
+    def add(self, nodes: typing.Iterable[BlockNode], driver: ClockDriver | None = None) -> None:
+        """Take the nodes of the process.
+
+        :param driver: of the clock, if the manager is in this process
+        """
+        kinds = list(NODES)
+        nodes = sorted(nodes, key=lambda node: kinds.index(kind_and_index(node.get_name())[0]))
+        vehicles = dict.fromkeys(node.vehicle for node in nodes)
+        self.nodes = {
+            qualified(vehicle, node.get_name()): node
+            for vehicle in vehicles for node in nodes if node.vehicle == vehicle}
+        self._driver = driver
+        self.runner.clock = driver
+
+    @property
+    def vehicles(self) -> list[str]:
+        """The namespaces of the vehicles that have nodes here; that of one alone is ''."""
+        return list(dict.fromkeys(node.vehicle for node in self.nodes.values()))
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether the manager is in this process."""
+        return self._driver is not None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the process has several blocks, not counting those that go with another."""
+        return sum(not spec_of(node.get_name()).beside for node in self.nodes.values()) > 1
+
+    def hands_over(self, topic: Topic, full_name: str, vehicle: str = '') -> bool:
+        """Return whether a node of this process gets a topic by value.
+
+        It does not if a remapping puts somebody else between publisher and subscriber.
+
+        :param full_name: of the topic, as the subscriber has it
+        :param vehicle: whose topic it is
+        """
+        if topic.publisher == 'manager':
+            return self._driver is not None
+        publisher = self.nodes.get(qualified(vehicle, topic.publisher))
+        return publisher is not None and publisher.resolve_topic_name(topic.name) == full_name
+
+    def configure(self, graph: Graph, world: WorldParameters, vehicle: str = '') -> None:
+        """Prepare for the topics of the graph of a vehicle."""
+        if not any(name in self._placed for name, node in self.nodes.items()
+                   if node.vehicle == vehicle):
+            self._publications[vehicle] = Publications(graph, world, self._wanted, vehicle)
+
+    def place(self, slot: Slot, vehicle: str = '') -> None:
+        """Let a block take part in the steps, from time 0 on."""
+        self._placed[qualified(vehicle, slot.name)] = slot
+        self.arrange()
+
+    def remove(self, name: str, vehicle: str = '') -> None:
+        """Let a block take part no more; the next step of the others is their first."""
+        self._placed.pop(qualified(vehicle, name), None)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Begin a new run, with the vehicles that were to be there."""
+        self.runner.attendance.reset()
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Begin a new run with the blocks that take part."""
+        self._last.clear()
+        commands = self._driver.commands if self._driver is not None else {}
+        lanes: dict[str, list[Slot]] = {vehicle: [] for vehicle in commands}
+        for name, node in self.nodes.items():
+            placed = lanes.setdefault(node.vehicle, [])
+            if name in self._placed:
+                placed.append(self._placed[name])
+        self.runner.place_lanes([
+            Lane(vehicle, slots, commands.get(vehicle)) for vehicle, slots in lanes.items()
+        ] or [Lane()])
+
+    def note_flown(self, vehicle: str, over_us: int) -> None:
+        """Take note that the mission of a vehicle was over at a simulated time."""
+        for node in self.nodes.values():
+            if node.vehicle == vehicle:
+                node.note_flown(over_us)
+
+    def go_on(self) -> bool:
+        """Go on with the steps for a while; return whether there is more to do just now.
+
+        Whoever brings an input from elsewhere calls it within the callback, since the way back
+        through the executor takes as long as a short step. What it leaves is done by the
+        `StepExecutor`, which calls it in each turn.
+        """
+        if self._driver is None and len(self._placed) < len(self.nodes):
+            return False       # no clock holds it back until all are there
+        run, until_s = self.runner.run, time.monotonic() + _ELSE_EVERY_S
+        while run():
+            # If a step was sent, all else is done while the autopilot works.
+            if time.monotonic() > until_s:
+                return True
+        return False
+
+    # The port.
+
+    @property
+    def heard(self) -> typing.Container[str]:
+        """The full names of the nodes to whose topics somebody subscribes; all for a recorder."""
+        return self._heard if self.recording is None else EVERYBODY
+
+    def refresh(self) -> None:
+        """See which topics somebody subscribes to."""
+        self._wanted.clear()
+        heard = {name for name, node in self.nodes.items()
+                 if self._find_wanted(node.step_publishers, node.vehicle)}
+        if self._driver is not None and self._find_wanted(self._driver.publishers):
+            heard.add('manager')
+        # What another process needs may have to be published again.
+        is_whole = all(lane.is_whole for lane in self.runner.lanes.values())
+        self._heard = heard if is_whole or not heard else EVERYBODY
+
+    def _find_wanted(self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '') -> bool:
+        """Note the topics with a subscriber; return whether there is any."""
+        found = {qualified(vehicle, name): publisher.handle.publish_raw
+                 for name, publisher in publishers.items()
+                 if publisher.handle.get_subscription_count()}
+        self._wanted |= found
+        return bool(found)
+
+    def send(self, outputs: typing.Sequence[Output]) -> None:
+        """Publish outputs for those who subscribe to them."""
+        started_s = time.monotonic()
+        for output in outputs:
+            self._last[qualified(output.vehicle, output.block)] = output
+            if self._wanted:
+                self._publish(output)
+        if self._driver is not None:
+            # No block's time, so it is that of the manager, which has none.
+            self._driver.clock.busy_s += time.monotonic() - started_s
+        if self.recording is not None:
+            self.recording.send(outputs)
+
+    def _publish(self, output: Output) -> None:
+        for topic, data in self._publications[output.vehicle].of(output):
+            if output.values is None:      # each sensor has a publisher of its own for that
+                node = self.nodes[qualified(output.vehicle, output.block)]
+                node.step_publishers[ABSENCE].handle.publish_raw(data)
+            else:
+                self._wanted[topic](data)
+
+    def repeat(self, block: str, vehicle: str = '') -> None:
+        """Publish again what a block has put out last."""
+        name = qualified(vehicle, block)
+        if name in self._last:
+            self._publish(self._last[name])

@@ -1,0 +1,119 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether all endpoints of the step are matched: a lost first message is a deadlock.
+
+Names are not enough: the endpoints of a process that was killed stay known for a while, under
+the names that its successor has as well. So peers are told apart by their DDS participants.
+"""
+from __future__ import annotations
+
+import typing
+import uuid
+
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.subscription import Subscription
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+from std_msgs.msg import Header
+
+from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.step.graph import ABSENCE, Graph, qualified
+
+# The part of an endpoint's identity that all endpoints of a process share.
+_PARTICIPANT_BYTES = 12
+# What ROS calls a node that it has not heard of.
+_UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
+
+
+def participant_of(node: Node) -> str:
+    """Return the DDS participant that a node belongs to."""
+    topic = f'identity_{uuid.uuid4().hex}'
+    publisher = node.create_publisher(Header, topic, 1)
+    info, = node.get_publishers_info_by_topic(topic)
+    node.destroy_publisher(publisher)
+    return _participant(info)
+
+
+def connections_of(
+    node: Node, publishers: typing.Mapping[str, Publisher],
+    subscriptions: typing.Mapping[str, Subscription], vehicle: str = '',
+) -> dict[str, typing.Any]:
+    """Return the fields of a `NodeStatus` about the endpoints of a node, which are by topic.
+
+    An endpoint with a peer that is known and not matched yet counts as matched with none. A
+    sensor that joins what another one measures has both kinds of endpoints on `sensors/absence`.
+
+    :param vehicle: whose topics they are, if that is not the namespace of the node
+    """
+    matched: dict[str, set[str]] = {}
+    sources: dict[str, list[str]] = {}
+    remapped: dict[str, str] = {}
+    for topic, publisher in publishers.items():
+        known = node.get_subscriptions_info_by_topic(publisher.topic_name)
+        _note_name(node, qualified(vehicle, topic), publisher.topic_name, topic, remapped)
+        if publisher.get_subscription_count() >= len(known):
+            matched.setdefault(topic, set()).update(map(_participant, known))
+    for topic, subscription in subscriptions.items():
+        known = node.get_publishers_info_by_topic(subscription.topic_name)
+        _note_name(node, qualified(vehicle, topic), subscription.topic_name, topic, remapped)
+        sources[topic] = sorted({info.node_name for info in known})
+        if subscription.get_publisher_count() >= len(known):
+            matched.setdefault(topic, set()).update(map(_participant, known))
+    return {'matched': {topic: sorted(peers) for topic, peers in matched.items()},
+            'sources': sources, 'remapped': remapped}
+
+
+def _note_name(
+    node: Node, given: str, name: str, topic: str, remapped: dict[str, str],
+) -> None:
+    """Note the name of a topic if it is not the usual one."""
+    usual = given if given.startswith('/') else f"{node.get_namespace().rstrip('/')}/{given}"
+    if name != usual:
+        remapped[topic] = name
+
+
+def other_publishers(node: Node, topic: str, participant: str) -> list[str]:
+    """Return the full names of the nodes of other participants that publish a topic.
+
+    For a moment only the endpoint is known, and not yet whose it is: it is left out until then.
+    """
+    return [f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+            for info in node.get_publishers_info_by_topic(topic)
+            if info.node_name != _UNKNOWN_NODE and (
+                _participant(info) != participant or info.node_name != node.get_name())]
+
+
+def find_unmatched(graph: Graph, statuses: typing.Mapping[str, NodeStatus]) -> str:
+    """Return a sentence about two nodes that are not connected yet, '' when all are.
+
+    Where a remapping puts a node of the user's between two of ours, it is enough that each of
+    them is matched with somebody.
+
+    :param statuses: by node
+    """
+    for topic, publisher, subscriber in _connections(graph, statuses):
+        names = {statuses[node].remapped.get(topic) for node in (publisher, subscriber)}
+        for here, there in ((publisher, subscriber), (subscriber, publisher)):
+            peers = statuses[here].matched.get(topic, ())
+            if len(names) > 1 and not peers:
+                return (f'{here} has no connection on'
+                        f' {statuses[here].remapped.get(topic, topic)}')
+            if len(names) == 1 and statuses[there].participant not in peers:
+                return f'{here} is not connected with {there} on {topic}'
+    return ''
+
+
+def _connections(
+    graph: Graph, statuses: typing.Mapping[str, NodeStatus],
+) -> typing.Iterator[tuple[str, str, str]]:
+    """Yield topic, publisher and subscriber of each connection of the step by DDS."""
+    for topic in graph.topics.values():
+        for subscriber in graph.subscribers(topic.name):
+            if topic.name not in statuses[subscriber].by_value:
+                yield topic.name, topic.publisher, subscriber
+                if topic.publisher in graph.sensors:
+                    yield ABSENCE, topic.publisher, subscriber
+
+
+def _participant(info: TopicEndpointInfo) -> str:
+    return bytes(info.endpoint_gid[:_PARTICIPANT_BYTES]).hex()

@@ -1,0 +1,80 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""This process as a participant in ROS: joining, a node of its own, being stopped, leaving."""
+from __future__ import annotations
+
+import contextlib
+import os
+import typing
+
+import rclpy
+from rclpy.exceptions import InvalidNamespaceException
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process import signals
+from px4_sim_ros.spec.ros_environment import ros_environment
+
+# Added to the niceness of processes that only observe: the flight comes first where there are
+# few cores.
+OBSERVER_NICENESS = 10
+
+
+@contextlib.contextmanager
+def ros_session(arguments: typing.Sequence[str] = ()) -> typing.Iterator[None]:
+    """Initialise ROS with the discovery settings of the graph, and shut it down at the end.
+
+    Signal handlers stay as they are.
+
+    :param arguments: `--ros-args` and what follows
+    :raises ParameterError: ROS refuses the arguments
+    """
+    os.environ.update(ros_environment())
+    try:
+        with signals.held_back():
+            rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:
+        raise ParameterError(str(error)) from error
+    try:
+        yield
+    finally:
+        rclpy.shutdown()
+
+
+@contextlib.contextmanager
+def ros_node(
+    name: str, arguments: typing.Sequence[str] = (), namespace: str = '',
+) -> typing.Iterator[Node]:
+    """Join ROS with one node.
+
+    :param arguments: `--ros-args` and what follows
+    :raises ParameterError: the arguments or the namespace are wrong
+    """
+    with ros_session(arguments):
+        try:
+            with signals.held_back():      # what rclpy has made by half complains when deleted
+                rclpy.get_global_executor()
+                node = rclpy.create_node(name, namespace=namespace)
+        except InvalidNamespaceException:
+            raise ParameterError(
+                f'namespace {namespace!r}: must be a ROS namespace such as uav1') from None
+        try:
+            yield node
+        finally:
+            node.destroy_node()
+
+
+def spin_once(node: Node, timeout_s: float) -> None:
+    """Call the callback that is ready first, waiting for it up to a time."""
+    rclpy.spin_once(node, timeout_sec=timeout_s)
+
+
+def make_executor() -> typing.Any:
+    """Return the executor with the shortest way from a publisher to a callback."""
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ModuleNotFoundError:      # an interrupted import is another ImportError
+        from rclpy.executors import SingleThreadedExecutor
+        return SingleThreadedExecutor()
+    return EventsExecutor()

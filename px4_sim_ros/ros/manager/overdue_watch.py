@@ -1,0 +1,115 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the nodes for their status when a step is overdue, and finds the one that blocks it."""
+from __future__ import annotations
+
+import time
+import typing
+
+from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.manager import sequences
+from px4_sim_ros.ros.manager.clock_driver import ClockDriver
+from px4_sim_ros.ros.manager.lifecycle_client import SequenceRunner
+from px4_sim_ros.ros.manager.overdue import Overdue, find_lost_recorder, find_overdue, find_silent
+from px4_sim_ros.step.members import Member
+
+# Longer than the wait for the answers, which has its own bound.
+_CALL_TIMEOUT_S = 5.0
+
+
+class OverdueWatch:
+    """Asks all nodes when a step is overdue, and now and then while time is paused."""
+
+    def __init__(
+        self, members: typing.Sequence[Member], nodes: sequences.Nodes, driver: ClockDriver,
+        on_overdue: typing.Callable[[Overdue], None],
+        on_cleared: typing.Callable[[Overdue], None],
+        republish: typing.Callable[[str], None],
+    ) -> None:
+        """Begin.
+
+        :param driver: of the clock, which knows whose part of a step is not complete
+        :param on_overdue: called once for each blocker that is found
+        :param on_cleared: called when it blocks no longer
+        :param republish: lets a node publish again what it has published in its last step
+        """
+        self._members, self._nodes, self._driver = members, nodes, driver
+        self._clock = driver.clock
+        self._on_overdue, self._on_cleared = on_overdue, on_cleared
+        self._republish = republish
+        self._inquiry: SequenceRunner | None = None
+        self._asked_s = 0.0
+        self._asked_us = 0             # the step that was under way then
+        self._suspected: Overdue | None = None      # by the last round
+        self.overdue: Overdue | None = None
+
+    def reset(self) -> None:
+        """Forget what was found."""
+        self._inquiry = self._suspected = self.overdue = None
+
+    def watch(self, timeout_s: float) -> None:
+        """Ask if it is time to, or go on with a question; call it some ten times a second.
+
+        :param timeout_s: wall time after which a step is overdue
+        """
+        now_s = time.monotonic()
+        since_s = self._asked_s
+        if self._clock.under_way or self._clock.at_limit:
+            since_s = max(since_s, self._clock.begun_s)
+        if self._inquiry is None and now_s - since_s > timeout_s:
+            self._asked_s, self._asked_us = now_s, self._clock.time_us
+            self._inquiry = SequenceRunner(
+                sequences.ask_all(self._nodes, self._conclude), _CALL_TIMEOUT_S)
+        if self._inquiry is not None and self._inquiry.tick():
+            self._inquiry = None
+
+    def clear(self) -> None:
+        """Take note that nothing blocks."""
+        overdue, self.overdue, self._suspected = self.overdue, None, None
+        if overdue is not None:
+            self._on_cleared(overdue)
+
+    def _conclude(self, statuses: dict[str, NodeStatus | None]) -> None:
+        if self._clock.time_us != self._asked_us:
+            return       # time has gone on meanwhile
+        overdue = self._find(statuses)
+        # Nodes do not answer at one moment, so a single round may be wrong about who is at fault.
+        if overdue != self._suspected:
+            self._suspected = overdue
+            self._asked_s = 0.0
+        elif overdue is None:
+            self.clear()
+        elif overdue != self.overdue:
+            self.overdue = overdue
+            self._on_overdue(overdue)
+        if overdue is not None and overdue == self.overdue and overdue.publisher:
+            self._republish(overdue.publisher)
+
+    def _find(self, statuses: dict[str, NodeStatus | None]) -> Overdue | None:
+        clock = self._clock
+        if clock.under_way:
+            return self._find_blocker(statuses)
+        silent = find_silent(statuses)
+        if silent is None and clock.at_limit:
+            return find_lost_recorder(statuses['recorder'], clock.complete_us)
+        return silent
+
+    def _find_blocker(self, statuses: dict[str, NodeStatus | None]) -> Overdue | None:
+        """Return what blocks the step: of several vehicles one, that of no autopilot last."""
+        clock, awaited, held = self._clock, self._driver.awaited, None
+        for member in self._members:
+            # None is awaited where a block has left the steps of its process.
+            if awaited and member.vehicle not in awaited:
+                continue
+            found = find_overdue(
+                member.graph, member.own(statuses), self._driver.awaits(member.vehicle),
+                clock.time_us, clock.complete_us, clock.step_us)
+            if member.vehicle:
+                found = found._replace(
+                    blocker=member.full(found.blocker),
+                    sentence=f'{member.vehicle}: {found.sentence}',
+                    publisher=found.publisher and member.full(found.publisher))
+            if not found.holds:
+                return found
+            held = held or found
+        return held

@@ -1,0 +1,169 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Run control: the services `sim/pause`, `resume`, `step`, `reset`, `stop` and live parameters.
+
+Manager and bag player have it in common. It changes what the clock allows; the owner of the
+clock takes the steps.
+"""
+from __future__ import annotations
+
+import typing
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
+
+from px4_sim_ros.messages.run_status import RunState, RunStatus
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.ros.framework import parameters
+from px4_sim_ros.step.clock import LockstepClock
+
+_LIVE_PARAMETERS = 'speed_factor', 'paused', 'step_count', 'use_sim_time'
+_RESETTABLE = RunState.RUNNING, RunState.STOPPED
+
+
+class ClockOwner(typing.Protocol):
+    """Who takes the steps of a clock."""
+
+    finished: bool
+
+    @property
+    def time_us(self) -> int:
+        """The time of the last step that has begun."""
+
+    def reset(self) -> None:
+        """Begin again at time 0."""
+
+    def stop(self, reason: str) -> None:
+        """End the run."""
+
+
+class RunControl:
+    """The state of a run, and the requests that change it."""
+
+    def __init__(
+        self, node: Node, owner: ClockOwner, clock: LockstepClock, *, why: str,
+        live_parameters: typing.Collection[str] = (),
+    ) -> None:
+        """Offer the services.
+
+        :param why: why other parameters cannot be set, as the end of a sentence
+        :param live_parameters: names of further ones that can
+        """
+        self.phase = RunState.STARTING
+        self.reason = ''                     # the sentence for the phase, if there is one
+        self.unasked = ''                    # why the run ends, if nobody has asked for that
+        self.run = 1                         # how many times time has begun at 0
+        self.resets = 0                      # how many were asked for
+        self._node, self._owner, self._clock = node, owner, clock
+        self._why = why
+        self._live_parameters = {*_LIVE_PARAMETERS, *live_parameters}
+        parameters.make_read_only(node, self._live_parameters)
+        node.add_post_set_parameters_callback(self._on_parameters_set)
+        self._services = [
+            node.create_service(Trigger, f'sim/{verb}', handler) for verb, handler in (
+                ('pause', self._on_pause), ('resume', self._on_resume), ('step', self._on_step),
+                ('reset', self._on_reset), ('stop', self._on_stop))]
+
+    # The state.
+
+    def enter(self, phase: RunState, reason: str = '') -> None:
+        """Change the phase."""
+        self.phase, self.reason = phase, reason
+
+    @property
+    def state(self) -> RunState:
+        """The run state: the phase, or that time is paused."""
+        is_paused = self.phase is RunState.RUNNING and self._clock.standing
+        return RunState.PAUSED if is_paused else self.phase
+
+    def status(
+        self, state: RunState, level: int, sentence: str, lifecycle: str, sim_time_us: int,
+    ) -> RunStatus:
+        """Return the run status, with the counters of the clock.
+
+        :param sim_time_us: up to which time all is complete
+        """
+        clock = self._clock
+        return RunStatus(
+            state, sentence, level, self.run, self.resets, lifecycle,
+            sim_time_us // clock.step_us, sim_time_us, clock.wall_s, clock.real_time_factor(),
+            clock.speed_factor, clock.paced_s, clock.busy_s)
+
+    # Requests.
+
+    def set_paused(self, paused: bool) -> SetParametersResult:
+        """Hold time at the end of this step, or let it go on."""
+        return self._node.set_parameters([Parameter('paused', value=paused)])[0]
+
+    def _on_pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(self.set_paused(True), 'pauses', response)
+
+    def _on_resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(self.set_paused(False), 'goes on', response)
+
+    def _answer(
+        self, result: SetParametersResult, verb: str, response: Trigger.Response,
+    ) -> Trigger.Response:
+        response.success = result.successful
+        response.message = (
+            result.reason or f'time {verb} at t = {seconds_text(self._owner.time_us)}')
+        return response
+
+    def take_steps(self, count: int) -> str:
+        """Take some steps, then pause again; return why that cannot be, '' if it can."""
+        if self.phase is not RunState.RUNNING or not self._clock.paused:
+            return 'time is not paused'
+        self._clock.step(count)
+        return ''
+
+    def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Take `step_count` steps."""
+        count = self._node.get_parameter('step_count').value
+        refusal = self.take_steps(count)
+        response.success = not refusal
+        response.message = refusal or f'{count} {"step" if count == 1 else "steps"} more'
+        return response
+
+    def begin_again(self) -> str:
+        """Begin again at time 0; return why that cannot be, '' if it can."""
+        if self.phase not in _RESETTABLE:
+            return f'cannot reset while {self.phase.value}'
+        self.resets += 1
+        self._owner.reset()
+        return ''
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        time_us = self._owner.time_us
+        refusal = self.begin_again()
+        response.success = not refusal
+        response.message = refusal or f'resetting from t = {seconds_text(time_us)}'
+        return response
+
+    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = not self._owner.finished
+        response.message = 'stopping'
+        self._owner.stop('sim/stop')
+        return response
+
+    # Parameters.
+
+    def check_changes(self, changes: list[Parameter]) -> SetParametersResult:
+        """Return whether parameters can be set: only those that are live."""
+        refused = [c.name for c in changes if c.name not in self._live_parameters]
+        return parameters.check_changes(
+            self._node, self._node.get_name(), changes, refused, self._why)
+
+    def _on_parameters_set(self, changes: list[Parameter]) -> None:
+        for change in changes:
+            if change.name == 'speed_factor':
+                self._clock.set_speed_factor(float(change.value))
+            elif change.name == 'paused' and self.phase is RunState.RUNNING:
+                self._set_paused(bool(change.value))
+
+    def _set_paused(self, paused: bool) -> None:
+        if paused:
+            self._clock.pause()
+        else:
+            self._clock.resume()

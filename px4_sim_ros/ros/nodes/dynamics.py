@@ -1,0 +1,102 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The node `dynamics`: as the first that waits for the clock it is the one to miss the manager.
+
+It keeps the fingerprint of the flight when its mission is over and time goes on.
+"""
+from __future__ import annotations
+
+import collections
+import typing
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.subscription import Subscription
+
+from px4_sim_ros.messages import pilot_events
+from px4_sim_ros.ros.framework import qos, vehicle_changes
+from px4_sim_ros.ros.framework.block_node import BlockNode
+from px4_sim_ros.ros.framework.manager_watch import ManagerWatch
+from px4_sim_ros.spec.compile_ahead import compile_motion, is_compiled
+from px4_sim_ros.spec.configuration import NodeConfiguration
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.attendance import Change
+from px4_sim_ros.step.dynamics_block import DynamicsBlock
+from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US
+
+# The pilot may be in another process, whose word takes a while: seconds of wall time.
+_STEPS_REMEMBERED = 10_000
+
+
+class DynamicsNode(BlockNode):
+    """The face of the block that moves the vehicle."""
+
+    def __init__(self, *arguments: typing.Any) -> None:
+        # Before it appears: from then on it is asked, and has to answer.
+        if not is_compiled():
+            compile_motion()
+        super().__init__(*arguments)
+        self._over_us: int | None = None       # when the mission was over
+        self._flown: str | None = None         # the fingerprint of then
+        self._pilot_events: Subscription | None = None
+        self._changes: Subscription | None = None
+        self._watch = ManagerWatch(
+            self, lambda: self.slot.last_us if self.slot else 0, of_fleet=bool(self.vehicle))
+
+    def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
+        """Make the block; listen to the pilot of the vehicle if it is in another process."""
+        super().configure(configuration, nodes)
+        if self.vehicle and self._changes is None:
+            self._changes = vehicle_changes.hear(self, self._on_change)
+        is_here = any(node.spec.name == 'pilot' and node.vehicle == self.vehicle
+                      for node in self._host.nodes.values())
+        if 'pilot' not in nodes.nodes or is_here or not isinstance(self.block, DynamicsBlock):
+            return
+        self.block.past_fingerprints = collections.deque(maxlen=_STEPS_REMEMBERED)
+        if self._pilot_events is None:
+            self._pilot_events = self.create_subscription(
+                DiagnosticStatus, side_topics.PILOT_EVENTS.name, self._on_pilot_event,
+                qos.LATCHED_LOG)
+
+    def _on_change(self, change: Change, run: int) -> None:
+        """Let the vehicle join or leave as somebody has asked the manager."""
+        if change.vehicle != self.vehicle or not change.by_hand:
+            return
+        self._over_us = self._flown = None
+        if not self._host.has_clock:       # or the manager has done it
+            self._host.runner.change(change)
+            self._host.go_on()
+
+    def activate(self) -> None:
+        """Begin with the state of time 0."""
+        self._over_us = self._flown = None
+        super().activate()
+
+    def _on_pilot_event(self, message: DiagnosticStatus) -> None:
+        over_us = pilot_events.over_us(message)
+        if over_us is not None and 'scenario' not in self._graph.nodes:
+            self.note_flown(over_us)
+
+    def note_flown(self, over_us: int) -> None:
+        """Let the fingerprint be that of the flight up to a time.
+
+        That of a pilot in another process may be to come.
+        """
+        self._over_us = over_us
+        self._find_flown()
+
+    def _find_flown(self) -> None:
+        if self._over_us is None or self._flown is not None or self.block is None:
+            return
+        past = getattr(self.block, 'past_fingerprints', None)
+        # A class of the user's may have none.
+        self._flown = getattr(self.block, FINGERPRINT, '') if past is None else dict(past).get(
+            self._over_us)
+
+    def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
+        """Return what the block reports."""
+        level, sentence, values = super().status()
+        self._find_flown()
+        if self._flown is not None and FINGERPRINT in values:
+            values = {**values, FINGERPRINT: self._flown, FLOWN: True, OVER_US: self._over_us}
+        return level, sentence, values

@@ -1,0 +1,248 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Fleets: which vehicles fly in one world, by a name in `config/fleets`, by a path or by number."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import re
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
+from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.spec.resources import named_file, read_yaml
+from px4_sim_ros.spec.setting_names import Settings, node_and_key
+from px4_sim_ros.step.attendance import Presence
+
+MOST_VEHICLES = 100
+"""As many as there are instances."""
+FIRST_INSTANCE = 1
+"""PX4 puts no namespace before the topics of instance 0, and /px4_1 before those of instance 1."""
+SPACING_M = 3.0
+NEAR_MISS_M = 1.0
+
+_WHEN_GONE = {'hold': 'hold', 'go_on': 'hold_first', 'begin_again': 'begin_again'}
+_AUTOPILOTS = 'embedded', 'px4', 'none'
+_OF_WORLD = {'manager', 'recorder'}
+_NAMESPACE = re.compile(r'[A-Za-z_]\w*', re.ASCII)
+_NAMED_BY_PX4 = re.compile(r'px4_(0|[1-9][0-9]?)')
+
+
+@dataclasses.dataclass(frozen=True)
+class Start(Parameters):
+    """Where a vehicle stands at first."""
+
+    east_m: float = parameter(
+        'from home', 'm', minimum=-10_000, maximum=10_000, default=0.0)
+    north_m: float = parameter(
+        'from home', 'm', minimum=-10_000, maximum=10_000, default=0.0)
+    heading_deg: float = parameter(
+        'clockwise from north', 'deg', minimum=0, maximum=360, default=90.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class VehicleEntry(Parameters):
+    """What an entry says of a vehicle in words and numbers; '' is what all of the fleet have."""
+
+    namespace: str = parameter('of its nodes, topics and frames')
+    vehicle: str = parameter('name of a file in config/vehicles, or a path', default='')
+    mission: str = parameter(
+        'name of a file in config/missions, or a path; none: it is flown by others', default='')
+    scenario: str = parameter(
+        'name of a file in config/scenarios, or a path: what happens to it, and what has to hold',
+        default='')
+    autopilot: str = parameter('who flies it', choices=_AUTOPILOTS, default='')
+    instance: int = parameter('of PX4, which gives the ports', minimum=0, maximum=99, default=-1)
+    seed: int = parameter(
+        'of its random streams', minimum=0, maximum=2**31 - 1, default=-1)
+    when_gone: str = parameter(
+        'what becomes of the world when its autopilot has gone', choices=tuple(_WHEN_GONE),
+        default='hold')
+    joins_at_s: float = parameter(
+        'simulated time at which it stands where it starts', 's', minimum=0, maximum=1_000_000,
+        default=0.0)
+    leaves_at_s: float = parameter(
+        'simulated time up to which it is there', 's', above=0, maximum=1_000_000,
+        default=math.inf)
+    in_reserve: bool = parameter('it joins when somebody asks for it', default=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class FleetVehicle:
+    """A vehicle of a fleet: what is set for it, beyond what is set for all."""
+
+    namespace: str
+    autopilot: str             # '': that of the run
+    instance: int | None       # None: the next one that is free
+    seed: int | None           # None: one that follows from that of the world
+    settings: Settings
+    joins_at_s: float | None = 0.0     # None: when somebody asks for it
+    leaves_at_s: float = math.inf
+    seed_name: str = ''        # from which its seed follows; '': from its namespace
+
+    def presence(self, step_us: int) -> Presence:
+        """Return from when to when it is to be in the world, to the nearest step."""
+        def at_step(time_s: float) -> int:
+            return round(time_s * US_PER_S / step_us) * step_us
+
+        return Presence(None if self.joins_at_s is None else at_step(self.joins_at_s),
+                        None if math.isinf(self.leaves_at_s) else at_step(self.leaves_at_s))
+
+
+@dataclasses.dataclass(frozen=True)
+class Fleet:
+    """The vehicles of a world, and what is set for all of it."""
+
+    name: str
+    vehicles: tuple[FleetVehicle, ...]
+    settings: Settings = dataclasses.field(default_factory=dict)
+    near_miss_m: float = NEAR_MISS_M
+
+    @classmethod
+    def of_number(
+        cls, count: int, spacing_m: float, first_instance: int = FIRST_INSTANCE,
+    ) -> Fleet:
+        """Return vehicles that are alike, in rows of a square, the first one at home.
+
+        Each has the name below which PX4 of its instance has its topics. Their seeds are the same
+        from each first instance on.
+
+        :raises ParameterError: there are fewer instances than vehicles
+        """
+        if first_instance + count > MOST_VEHICLES:
+            raise ParameterError(
+                f'vehicles {count}: px4_{MOST_VEHICLES} has no instance; instances end at'
+                f' {MOST_VEHICLES - 1}, and --instance sets the first, which is {first_instance}')
+        columns = math.ceil(math.sqrt(count))
+        return cls(f'{count} vehicles', tuple(dataclasses.replace(
+            _vehicle('vehicles', {'namespace': f'px4_{first_instance + i}', 'start': {
+                'east_m': i % columns * spacing_m, 'north_m': i // columns * spacing_m}}),
+            seed_name=f'px4_{FIRST_INSTANCE + i}') for i in range(count)))
+
+    @classmethod
+    def load(cls, name: str) -> Fleet:
+        """Read a fleet by its name in `config/fleets`, or by its path.
+
+        :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong: one
+            sentence with its place
+        """
+        path = named_file('fleets', name)
+        owner = f'fleet file {path}'
+        content = read_yaml(path, 'fleet file')
+        if not isinstance(content, dict) or not isinstance(content.get('vehicles'), list):
+            raise ParameterError(f'{owner}: must hold a list of vehicles')
+        for key in content:
+            if key not in ('vehicles', 'set', 'near_miss_m'):
+                raise unknown_key_error(owner, key, ('vehicles', 'set', 'near_miss_m'))
+        if not 1 <= len(content['vehicles']) <= MOST_VEHICLES:
+            raise ParameterError(f"{owner}: vehicles: {len(content['vehicles'])} of them; must be"
+                                 f' at least 1 and at most {MOST_VEHICLES}')
+        vehicles = tuple(_vehicle(f'{owner}: vehicles[{i}]', entry)
+                         for i, entry in enumerate(content['vehicles']))
+        _check_unique(owner, 'namespace', [v.namespace for v in vehicles])
+        _check_unique(owner, 'instance', [
+            v.instance for v in vehicles if v.instance is not None])
+        distance = _Distance.from_mapping(owner, {
+            key: content[key] for key in ('near_miss_m',) if key in content})
+        return cls(path.stem, vehicles, _settings(owner, content.get('set', {})),
+                   distance.near_miss_m)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Distance(Parameters):
+    near_miss_m: float = parameter(
+        'vehicles nearer to each other than this have nearly met', 'm', minimum=0,
+        maximum=1000, default=NEAR_MISS_M)
+
+
+def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
+    """Read an entry.
+
+    :raises ParameterError: with its place
+    """
+    if not isinstance(entry, dict):
+        raise ParameterError(f'{owner} = {entry!r}: must be a mapping')
+    said = VehicleEntry.from_mapping(
+        owner, {key: value for key, value in entry.items() if key not in ('start', 'set')})
+    if not _NAMESPACE.fullmatch(said.namespace):
+        raise ParameterError(f'{owner}.namespace = {said.namespace!r}: must be a name of ROS'
+                             ' without slashes, such as px4_1')
+    start = Start.from_mapping(f'{owner}.start', entry.get('start', {}))
+    found = _settings(owner, entry.get('set', {}))
+    for node in sorted(_OF_WORLD & found.keys()):
+        raise ParameterError(f'{owner}.set: {node} is of the world; set it for all of the fleet')
+    for key in 'vehicle', 'mission', 'scenario':
+        if value := getattr(said, key):
+            found.setdefault('', {})[key] = value
+    found.setdefault('dynamics', {}).update(
+        (f'start_{key}', value) for key, value in dataclasses.asdict(start).items())
+    found.setdefault('hil_bridge', {})['on_waiting'] = _WHEN_GONE[said.when_gone]
+    _check_times(owner, said, entry)
+    named = _NAMED_BY_PX4.fullmatch(said.namespace)
+    return FleetVehicle(
+        said.namespace, said.autopilot,
+        said.instance if 'instance' in entry else int(named[1]) if named else None,
+        said.seed if 'seed' in entry else None, found,
+        None if said.in_reserve else said.joins_at_s, said.leaves_at_s)
+
+
+def _check_times(owner: str, said: VehicleEntry, entry: typing.Container[str]) -> None:
+    """Check that a vehicle leaves after it has joined.
+
+    :raises ParameterError: with its place
+    """
+    for key in 'joins_at_s', 'leaves_at_s':
+        if said.in_reserve and key in entry:
+            raise ParameterError(f'{owner}.{key} = {getattr(said, key):g}: is not for a vehicle in'
+                                 ' reserve, which joins and leaves when somebody asks for it')
+    if said.leaves_at_s <= said.joins_at_s:
+        raise ParameterError(f'{owner}.leaves_at_s = {said.leaves_at_s:g}: must be greater than'
+                             f' joins_at_s, which is {said.joins_at_s:g} s')
+
+
+def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> None:
+    """Check that there is a vehicle in the world at each time, up to the last one that leaves.
+
+    :param presences: by namespace
+    :raises ParameterError: who stays for no step, or from when on nobody is there
+    """
+    until_us: float = 0.0
+    planned = [(its.joins_us, its.leaves_us, name) for name, its in presences.items()
+               if its.joins_us is not None]
+    for joins_us, leaves_us, name in sorted(planned, key=lambda its: its[0]):
+        if leaves_us is not None and leaves_us <= joins_us:
+            raise ParameterError(
+                f'{owner}: {name} joins and leaves at t = {seconds_text(joins_us)}, to the nearest'
+                ' step; it has to stay for one step at least')
+        if joins_us > until_us:
+            raise ParameterError(
+                f'{owner}: no vehicle is in the world at t = {seconds_text(round(until_us))},'
+                f' before {name} joins it at t = {seconds_text(joins_us)}')
+        until_us = max(until_us, math.inf if leaves_us is None else leaves_us)
+    if not planned:
+        raise ParameterError(f'{owner}: all vehicles are in reserve; one at least has to be there'
+                             ' from the beginning')
+
+
+def _settings(owner: str, content: typing.Any) -> Settings:
+    """Return parameters by node from their names with the node before them."""
+    if not isinstance(content, dict):
+        raise ParameterError(f'{owner}.set = {content!r}: must be a mapping')
+    found: Settings = {}
+    for name, value in content.items():
+        node, key = node_and_key(f'{owner}.set.{name}', str(name))
+        found.setdefault(node, {})[key] = value
+    return found
+
+
+def _check_unique(owner: str, key: str, values: typing.Iterable[object]) -> None:
+    """Check that no two vehicles share what makes them two.
+
+    :raises ParameterError: naming the value
+    """
+    for value, count in collections.Counter(values).items():
+        if count > 1:
+            raise ParameterError(f'{owner}: {key} = {value!r}: {count} vehicles have it; each'
+                                 ' needs one of its own')

@@ -1,0 +1,188 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the commands as a user does, and looks at what they leave behind."""
+import contextlib
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import psutil
+
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.recording.bag.reader import BagReader
+
+# The niceness of whoever goes first.
+_BEFORE_ALL = -20
+# Another simulator.
+OTHER_CLOCK = '''
+import rclpy
+from rosgraph_msgs.msg import Clock
+rclpy.init()
+node = rclpy.create_node('simulator')
+clock = node.create_publisher(Clock, '/clock', 1)
+print('publishes', flush=True)
+rclpy.spin(node)
+'''
+
+
+def command(*words):
+    return [sys.executable, '-m', 'px4_sim_ros', *map(str, words)]
+
+
+def run(*words, timeout_s=240, env=None, cwd=None):
+    """Run to the end; return the finished process with its texts."""
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout_s,
+                          env=env, cwd=cwd, check=False)
+
+
+def run_timed(*words, env=None):
+    """Run to the end; return the finished process, and the seconds that it took by itself.
+
+    Those in which it waited for a core, because others had all of them, do not count.
+    """
+    with tempfile.TemporaryFile('w+') as printed, tempfile.TemporaryFile('w+') as said:
+        started_s = time.monotonic()
+        process = subprocess.Popen(
+            command(*words), stdout=printed, stderr=said, text=True, env=env)
+        try:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            took_s = time.monotonic() - started_s
+            # Of the first thread, in nanoseconds: running, and waiting for a core.
+            _, waited, _ = pathlib.Path(f'/proc/{process.pid}/schedstat').read_text().split()
+        finally:
+            process.kill()
+            code = process.wait()
+        texts = [file.seek(0) or file.read() for file in (printed, said)]
+    return subprocess.CompletedProcess(words, code, *texts), took_s - 1e-9 * int(waited)
+
+
+def write_hop(folder, up_m):
+    """Write the shortest mission, up and down again; return its file."""
+    file = folder / 'hop.yaml'
+    file.write_text(f'name: hop\nitems:\n  - take_off: {{up_m: {up_m}}}\n  - land: {{}}\n')
+    return file
+
+
+@contextlib.contextmanager
+def running(words, output=subprocess.PIPE, stderr=subprocess.STDOUT, **options):
+    """Start in a session of its own; afterwards nothing of it is left."""
+    process = subprocess.Popen(
+        words, stdout=output, stderr=stderr, text=True, start_new_session=True, **options)
+    try:
+        yield process
+    finally:
+        # Also when it has ended itself: what it left behind holds its output.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+
+
+def wait_for_line(process, text):
+    """Read what a process prints up to a line with `text`; return all of it."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f'{text!r} was not printed:\n' + ''.join(lines))
+
+
+def wait_for_ends(processes, count):
+    """Wait until so many of these have ended; return them."""
+    ended = []
+    watched = {os.pidfd_open(process.pid): process for process in processes}
+    while len(ended) < count:
+        for number in select.select(list(watched), [], [])[0]:
+            ended.append(watched.pop(number))
+            ended[-1].wait()
+            os.close(number)
+    for number in watched:
+        os.close(number)
+    return ended
+
+
+def family(pid):
+    """Return the processes that a process has started, and theirs."""
+    return psutil.Process(pid).children(recursive=True)
+
+
+def addresses(processes):
+    """Return the addresses of this machine at which processes can be reached."""
+    return {socket.laddr.ip for process in processes for socket in process.net_connections()
+            if not socket.raddr}
+
+
+def steps_of(bag):
+    """Return the messages of the step of a recording."""
+    reader = BagReader(bag)
+    return [m for m in reader.messages() if m.topic in reader.run.graph.topics]
+
+
+def wait_gone(processes, timeout_s):
+    """Return the processes that are still there after a time.
+
+    One that has ended does not count, though nobody has asked for its exit code.
+    """
+    return [process for process in psutil.wait_procs(processes, timeout_s)[1]
+            if not _has_ended(process)]
+
+
+def _has_ended(process):
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def port_is_free(instance):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex(('127.0.0.1', port_of(instance))) != 0
+
+
+def _go_first(pid):
+    """Let a process and what it has started go before all others, where this user may.
+
+    What they take then is theirs, whatever else this machine is about.
+    """
+    processes = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        processes = [pid, *(child.pid for child in family(pid))]
+    for process in processes:
+        with contextlib.suppress(OSError):           # it has ended, or that is not permitted
+            for thread in os.listdir(f'/proc/{process}/task'):
+                os.setpriority(os.PRIO_PROCESS, int(thread), _BEFORE_ALL)
+            # Where sessions share the cores among each other (sched(7)).
+            pathlib.Path(f'/proc/{process}/autogroup').write_text(str(_BEFORE_ALL))
+
+
+def interrupt(process, number=signal.SIGINT):
+    """Send a signal; return the seconds until the process has ended."""
+    _go_first(process.pid)
+    started_s = time.monotonic()
+    process.send_signal(number)
+    process.wait(30)
+    return time.monotonic() - started_s
+
+
+@contextlib.contextmanager
+def flown_world(instance, speed_factor=2.0):
+    """Run a graph with an autopilot at its side."""
+    words = [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args',
+             '-p', f'hil_bridge:instance:={instance}',
+             '-p', f'manager:speed_factor:={speed_factor}']
+    with running(words) as process:
+        autopilot = Child('autopilot', [
+            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance)])
+        try:
+            wait_for_line(process, 'LOCKED')
+            yield
+        finally:
+            autopilot.stop()

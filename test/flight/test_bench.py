@@ -1,0 +1,557 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark: that it works and what its parts promise; how fast anything is, is not tested."""
+import contextlib
+import json
+import math
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import psutil
+import pytest
+from commands import command, family, interrupt, run, running, wait_for_line, wait_gone
+from mavlink_frames import controls_frame
+from pymavlink.dialects.v20 import common as mavlink
+from stand_in_autopilot import StandInAutopilot
+
+from px4_sim_ros.bench import ceiling, kinds, peers, table
+from px4_sim_ros.bench.budget import ALLOWED, Budget
+from px4_sim_ros.bench.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
+from px4_sim_ros.bench.results import Results, Round
+from px4_sim_ros.bench.trivial_peer import Answers
+from px4_sim_ros.bench.unit_costs import CALIBRATION
+from px4_sim_ros.bench.usage import Usage, name_of
+from px4_sim_ros.bench.worklog import Window, WorkLog
+from px4_sim_ros.cli import command_line
+from px4_sim_ros.flight.instances import PAYLOAD_REMOTE_PORT, own_instance
+from px4_sim_ros.link.hil.codec import HilEncoder
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.process.children import Child
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.step import graph
+
+STEP_US = 4000
+G = 9.80665
+
+
+def frames(time_us, encoder=None):
+    """Return a HIL_SENSOR of id 0."""
+    return (encoder or HilEncoder()).sensor(
+        time_us, ImuMeasurement(time_us, (0.0, 0.0, G), (0.0, 0.0, 0.0), 0.0, 0.0))
+
+
+def parsed(data):
+    """Return the messages in some bytes, of which each has to be right."""
+    return mavlink.MAVLink(None).parse_buffer(data) or []      # raises for a wrong checksum
+
+
+# The command
+
+@pytest.fixture(scope='module')
+def measured(tmp_path_factory):
+    file = tmp_path_factory.mktemp('bench') / 'bench.json'
+    result = run('bench', '--quick', '--only', 'core/trivial',
+                 '--only', 'composed/trivial/subscriber', '--px4-dir', '', '--json', file)
+    assert result.returncode == 0, result.stderr
+    return result.stdout, json.loads(file.read_text())
+
+
+@pytest.mark.slow
+def test_the_figures_are_there(measured):
+    _, figures = measured
+    assert set(figures['kinds']) == {'core/trivial', 'composed/trivial/subscriber'}
+    assert figures['quick']
+    assert figures['machine']['cores'] == os.cpu_count()
+    assert figures['calibration_us'] > 0.0
+    assert all(figures['start_s'][mode]['median'] > 0.1 for mode in ('core', 'composed'))
+    for kind in figures['kinds'].values():
+        least, most = kind['real_time_factor']['least'], kind['real_time_factor']['most']
+        assert 0.0 < least <= kind['real_time_factor']['median'] <= most
+        assert kind['misses'] == 0
+        flight, = kind['rounds']
+        assert flight['simulated_s'] >= 2.0
+        assert flight['height_m'] > 0.1                        # the peer's vehicle flies
+        assert flight['real_time_factor'] == pytest.approx(
+            flight['simulated_s'] / flight['wall_s'])
+        assert flight['total_us'] == pytest.approx(sum(flight['parts_us'].values()))
+        assert kind['own_us']['median'] + kind['waiting_us']['median'] == pytest.approx(
+            flight['total_us'])
+
+
+@pytest.mark.slow
+def test_the_parts_are_those_of_the_mode(measured):
+    _, figures = measured
+    nodes = set(graph.of_instances({}).nodes)
+    parts = {name: set(kind['parts_us']) for name, kind in figures['kinds'].items()}
+    assert parts == {'core/trivial': {'models', 'hil_bridge', 'autopilot', 'rest'},
+                     'composed/trivial/subscriber': nodes | {'autopilot', 'rest'}}
+    assert {'dynamics', 'imu', 'gps', 'messages, written', 'messages, read',
+            'middleware, polled', 'codec, encoder', 'codec, decoder', 'socket'} <= set(
+                figures['alone'])
+    assert all(cost['us'] > 0.0 for cost in figures['alone'].values())
+    assert {'alone: imu', 'core/trivial: models', 'core/trivial: all of ours'} <= set(
+        figures['loops'])
+
+
+@pytest.mark.slow
+def test_the_processes_are_named(measured):
+    _, figures = measured
+    processes = {name: kind['processes'] for name, kind in figures['kinds'].items()}
+    assert set(processes['core/trivial']) == {'world', 'trivial peer'}
+    assert set(processes['composed/trivial/subscriber']) == {
+        'monitor', 'graph', 'trivial peer', 'subscriber'}
+    for each in processes.values():
+        assert all(p['memory_mib'] > 1.0 and p['cpu_percent'] >= 0.0 for p in each.values())
+
+
+@pytest.mark.slow
+def test_the_subscriber_gets_every_topic_of_the_step(measured):
+    _, figures = measured
+    flight, = figures['kinds']['composed/trivial/subscriber']['rounds']
+    assert set(flight['received']) == set(graph.of_instances({}).topics)
+    assert flight['received']['ground_truth/odom'] > 500       # of 2 s and more
+
+
+@pytest.mark.slow
+def test_the_table_has_the_same_figures(measured):
+    text, figures = measured
+    factor = figures['kinds']['core/trivial']['real_time_factor']['median']
+    assert re.search(rf'^core/trivial +{factor:.1f} ', text, re.M)
+    assert f"{figures['machine']['cpu']}, " in text
+    for name, cost in figures['alone'].items():
+        if name != CALIBRATION:
+            assert re.search(rf"^{re.escape(name)} +{cost['us']:.2f} ", text, re.M)
+
+
+def started(pid):
+    """Return what a benchmark has started, by the names in its table."""
+    names = []
+    for child in family(pid):
+        with contextlib.suppress(psutil.Error):      # it has just ended
+            names.append(name_of(child.cmdline()))
+    return names
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_all_that_was_started():
+    words = command('bench', '--quick', '--only', 'composed/trivial', '--px4-dir', '')
+    with running(words) as process:
+        wait_for_line(process, 'load average')
+        deadline_s = time.monotonic() + 30.0
+        while 'graph' not in started(process.pid):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
+        children = family(process.pid)
+        assert interrupt(process, signal.SIGINT) < 15.0
+        assert process.returncode == 130
+        assert wait_gone(children, 1.0) == []
+        assert 'bench: interrupted' in process.stdout.read()
+
+
+@pytest.mark.parametrize(('words', 'sentence'), [
+    (['--only', 'core/nobody'], "only = 'core/nobody': matches none of ceiling, ceiling/all-cores"),
+    (['--only', 'core/px4'], "only = 'core/px4': needs a PX4; give its folder with --px4-dir"),
+    (['--repeat', '0'], 'repeat = 0: must be at least 1'),
+    (['--quick', '--record-budget'], 'record-budget: the figures of --quick are too rough'),
+    (['--px4-dir', '/nowhere'], 'px4_dir = /nowhere: has no bin/px4'),
+    (['--json', '/nowhere/x.json'], 'json /nowhere/x.json: its folder is missing')])
+def test_bad_input_is_told_before_anything_starts(words, sentence, monkeypatch, capsys):
+    monkeypatch.delenv('PX4_DIR', raising=False)
+    assert command_line.main(['bench', *words]) == 2
+    assert capsys.readouterr().err.startswith(f'bench: {sentence}')
+
+
+@pytest.mark.slow
+def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'etc').mkdir()
+    px4 = tmp_path / 'bin' / 'px4'
+    px4.write_text('#!/bin/sh\nexit 3\n')
+    px4.chmod(0o755)
+    result = run('bench', '--quick', '--only', 'core/px4', '--px4-dir', tmp_path)
+    assert result.returncode == 1
+    assert re.fullmatch(
+        r'bench: (ceiling|core/px4): PX4 has ended with exit code 3\n', result.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+def test_a_real_px4_and_its_ceiling(tmp_path):
+    file = tmp_path / 'bench.json'
+    result = run('bench', '--quick', '--only', 'core/px4', '--json', file)
+    assert result.returncode == 0, result.stderr
+    assert re.search(r'^core +[0-9.]+ +[0-9.]+$', result.stdout, re.M)
+    figures = json.loads(file.read_text())
+    for kind in 'ceiling', 'core/px4':
+        flight, = figures['kinds'][kind]['rounds']
+        assert flight['height_m'] == pytest.approx(10.0, abs=1.0)
+        assert flight['misses'] == 0
+    assert set(figures['kinds']['ceiling']['processes']) == {
+        'monitor', 'pilot', 'ceiling', 'px4'}
+    assert figures['machine']['px4']
+
+
+# What is flown
+
+def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
+    def names(*patterns, px4=True, schedule='one-core', peers=()):
+        return [kind.name for kind in kinds.selected(
+            patterns, px4=px4, px4_schedule=schedule, peers=peers)]
+
+    both = ['ceiling', 'ceiling/all-cores']
+
+    assert names('core/trivial') == ['core/trivial']
+    assert names('core/px4') == [*both, 'core/px4']
+    assert names('core/px4', schedule='all-cores') == ['ceiling', 'core/px4']
+    assert names('ceiling') == ['ceiling']
+    assert names('ceiling*') == both
+    assert names('*/px4/recorder', 'ceiling') == [
+        *both, 'core/px4/recorder', 'composed/px4/recorder', 'separate/px4/recorder']
+    assert names('core/px4/all-cores') == [*both, 'core/px4/all-cores']
+    for schedule in ('one-core', 'all-cores'):
+        assert names('sih*', peers=['sih'], schedule=schedule) == ['sih/all-cores']
+    assert names('*mav*', schedule='all-cores', peers=kinds.PEERS) == ['jmavsim']
+    assert len(names()) == 2 + 3 * 3 * 2 + 2 + 2
+    assert names('*/subscriber', px4=False) == ['composed/trivial/subscriber']
+    assert len(names(peers=kinds.PEERS)) == len(names()) + 3
+    assert len(names(px4=False)) == 3 * 2 * 2 + 1
+    assert names('core/*', px4=False) == [
+        'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
+
+
+def test_a_pattern_that_leaves_nothing_to_fly_is_refused():
+    with pytest.raises(
+            ParameterError, match=r'^only = .*: with --px4-schedule all-cores it is the same'):
+        kinds.selected(['ceiling/all-cores'], px4=True, px4_schedule='all-cores')
+
+
+def test_a_peer_that_is_not_there_cannot_be_chosen():
+    with pytest.raises(ParameterError, match=r"^only = 'jmavsim': is not there; --jmavsim-dir"):
+        kinds.selected(['jmavsim'], px4=True, peers=['sih'])
+
+
+def test_a_jmavsim_that_was_not_built_is_told(tmp_path):
+    with pytest.raises(ParameterError, match=r'^jmavsim_dir = .*: has no out/production/jmavsim'):
+        peers.find_jmavsim(str(tmp_path))
+
+
+def test_the_time_of_a_peer_is_that_of_its_px4(instance, tmp_path):
+    """Whoever flies it: PX4 says what time it is, and how high it is."""
+    world = peers.PeerWorld(kinds.SIH, instance, '', tmp_path)
+    stop = threading.Event()
+    thread = threading.Thread(target=world.run, args=(stop,))
+    thread.start()
+    px4 = mavlink.MAVLink(None, srcSystem=instance + 1, srcComponent=1)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+            link.connect(('127.0.0.1', PAYLOAD_REMOTE_PORT + instance))
+            link.send(px4.global_position_int_encode(7, 0, 0, 0, 10_250, 0, 0, 0, 0).pack(px4))
+            link.send(px4.attitude_encode(12_004, 0, 0, 0, 0, 0, 0).pack(px4))
+            deadline_s = time.monotonic() + 10.0
+            while not world.log.latest_us:
+                assert time.monotonic() < deadline_s
+                time.sleep(0.01)
+    finally:
+        stop.set()
+        thread.join()
+        world.close()
+    assert world.log.latest_us == 12_004_000
+    assert world.height_m == 10.25
+
+
+def test_an_instance_that_is_in_use_is_not_taken():
+    """Neither one with a port that is bound, nor one that another benchmark has reserved."""
+    with own_instance(of_px4=True, flies_here=False) as free:
+        assert 0 < free < 10
+        with own_instance(of_px4=True, flies_here=False) as other:
+            assert other != free
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as program:
+        program.bind(('127.0.0.1', 14540 + free))
+        with own_instance(of_px4=True) as other:
+            assert other != free
+
+
+@pytest.mark.parametrize(('words', 'name'), [
+    ('python -m px4_sim_ros.ros.world manager imu --ros-args -p x', 'graph'),
+    ('python -m px4_sim_ros.ros.world imu --ros-args -p x', 'imu'),
+    ('python -m px4_sim_ros.autopilot.process --instance 3', 'embedded autopilot'),
+    ('/x/build/bin/px4 -d -i 3', 'px4'), ('/tmp/y/ceiling port=4560', 'ceiling')])
+def test_processes_are_named_by_what_they_run(words, name):
+    assert name_of(words.split()) == name
+
+
+def test_the_start_script_of_px4_is_no_process_of_the_flight(tmp_path):
+    px4 = tmp_path / 'px4'
+    px4.write_text('#!/bin/sh\nsleep 60 &\necho started\nwait\n')
+    px4.chmod(0o755)
+    # As the kernel runs a script its name is the interpreter's: PX4 is a binary.
+    with subprocess.Popen(['bash', '-c', f'exec -a {px4} sh {px4}'], stdout=subprocess.PIPE,
+                          text=True, start_new_session=True) as process:
+        assert process.stdout.readline() == 'started\n'
+        usage = Usage('world')
+        usage.begin()
+        names = [used.name for used in usage.end()]
+        os.killpg(process.pid, signal.SIGKILL)
+    assert sorted(names) == ['px4', 'world']
+
+
+# Figures
+
+def test_each_part_is_measured_by_its_own_words():
+    """A step of 1000 us of wall time; the parts speak at times of their own."""
+    log = WorkLog()
+    for k in range(0, 1001, 100):
+        log.add_wall(k * STEP_US, 5.0 + k * 1e-3)
+    for k in range(30, 1001, 70):
+        log.add_busy('hil_bridge', k * STEP_US, k * 500e-6)
+        log.add_busy('autopilot', k * STEP_US, k * 400e-6)
+    for k in range(10, 1001, 90):
+        log.add_busy('dynamics', k * STEP_US, k * 250e-6)
+    window = Window(200 * STEP_US, 800 * STEP_US, 0.0, 800 * STEP_US)
+    assert log.covers(window)
+    figures = log.figures(window, STEP_US)
+    assert figures.real_time_factor == pytest.approx(4.0)
+    assert figures.simulated_s == pytest.approx(3.2)
+    assert figures.total_us == pytest.approx(1000.0)
+    assert figures.parts_us == pytest.approx(
+        {'hil_bridge': 100.0, 'autopilot': 400.0, 'dynamics': 250.0, 'rest': 250.0})
+
+
+def test_a_window_is_covered_when_all_have_spoken_twice_and_it_is_long_enough():
+    log = WorkLog()
+    window = Window(1000, 4000, 2.0, 100_000)
+    log.add_wall(500, 0.0)
+    for time_us in (1000, 5000, 9000):
+        assert not log.covers(window)
+        log.add_wall(time_us, 2.5e-4 * time_us)
+    log.add_busy('imu', 900, 1.0)
+    log.add_busy('imu', 4900, 1.0)
+    assert not log.covers(window)
+    log.add_busy('imu', 8900, 1.0)
+    assert log.covers(window)
+    assert not log.covers(window._replace(least_wall_s=2.1))
+    assert log.covers(window._replace(least_wall_s=2.1, most_us=8000))
+    assert not log.covers(window._replace(least_us=8001))
+
+
+def flight(factor, waiting_us=100.0):
+    total_us = STEP_US / factor
+    return {'real_time_factor': factor, 'total_us': total_us, 'misses': 0, 'processes': [],
+            'calibration_us': 100.0, 'parts_us': {'models': 50.0, 'autopilot': waiting_us,
+                         'rest': total_us - waiting_us - 50.0}}
+
+
+def results(*rounds):
+    found = []
+    for calibration_us, flights in rounds:
+        costs = {CALIBRATION: (calibration_us, 0.0), 'imu': (10.0, 2.0)}
+        found.append(Round(costs, {'rk4': 1.0}, flights))
+    return Results(found)
+
+
+def test_ratios_are_taken_within_a_round():
+    """The machine was half as fast in the second round, which changes no ratio."""
+    core, recorded = Kind('core', 'px4'), Kind('core', 'px4', True)
+    both = results(
+        (100.0, {CEILING_KIND: flight(20.0), CEILING_ON_ALL_CORES: flight(12.5),
+                 core: flight(10.0), recorded: flight(8.0)}),
+        (200.0, {CEILING_KIND: flight(10.0), CEILING_ON_ALL_CORES: flight(6.25),
+                 core: flight(5.0), recorded: flight(4.0)}))
+    first, other, second, third = both.kinds()
+    assert first.to_ceiling is other.to_ceiling is other.to_ceiling_on_all_cores is None
+    assert second.to_ceiling_on_all_cores == pytest.approx((0.8, 0.8, 0.8))
+    assert second.to_ceiling == (0.5, 0.5, 0.5)
+    assert third.to_ceiling == pytest.approx((0.4, 0.4, 0.4))
+    assert third.to_recorder_off == pytest.approx((0.8, 0.8, 0.8))
+    assert second.real_time_factor == (7.5, 5.0, 10.0)
+    assert second.own_us.median == pytest.approx((300.0 + 700.0) / 2)
+    assert both.loops()['alone: imu'] == pytest.approx((0.2 + 0.1) / 2)
+
+
+def test_the_first_table_has_us_the_peers_and_the_ceiling():
+    """Also where a peer is faster."""
+    core, jmavsim = Kind('core', 'px4'), Kind(kinds.JMAVSIM, 'px4')
+    found = results((100.0, {
+        CEILING_KIND: flight(20.0), CEILING_ON_ALL_CORES: flight(10.0),
+        jmavsim.as_it_comes: flight(9.0), core: flight(15.0), core.as_it_comes: flight(8.0)}))
+    assert table.beside_peers(found)[1:] == [
+        ('core', '15.0', '0.75', '8.0', '0.80'), ('jmavsim', '', '', '9.0', '0.90'),
+        ('ceiling', '20.0', '', '10.0', '')]
+    assert found.ratios() == {
+        'core/px4 / jmavsim/all-cores': pytest.approx((15 / 9,) * 3),
+        'core/px4/all-cores / jmavsim/all-cores': pytest.approx((8 / 9,) * 3)}
+    assert '| core | 15.0 | 0.75 | 8.0 | 0.80 |' in table.markdown(found).split('\n')
+    assert table.text(found).startswith('We, others and the ceiling')
+
+
+def test_a_flight_is_compared_with_the_loops_around_it():
+    """Others slow down flight and loops alike; the parts alone have loops of their own."""
+    calm, busy = flight(20.0), flight(10.0)
+    calm |= {'total_us': 300.0, 'calibration_us': 100.0}
+    busy |= {'total_us': 500.0, 'calibration_us': 200.0,
+             'parts_us': {'models': 100.0, 'autopilot': 100.0, 'rest': 300.0}}
+    for figures in (calm, busy):
+        loops = results((100.0, {Kind('core', 'trivial'): figures})).loops()
+        assert loops == pytest.approx({'alone: imu': 0.2, 'core/trivial: all of ours': 2.0,
+                                       'core/trivial: models': 0.5})
+
+
+# Budget
+
+def test_what_costs_more_than_its_budget_is_warned_of():
+    budget = Budget('a machine', 100.0, {'a': 1.0, 'b': 1.0, 'tiny': 0.001, 'gone': 1.0})
+    above, below = ALLOWED + 0.01, ALLOWED - 0.01
+    assert budget.warnings({'a': below, 'b': 0.1, 'tiny': 0.01, 'new': 9.0}, 200.0) == []
+    line, = budget.warnings({'a': above, 'b': below}, 200.0)
+    assert line == ('warning: a: 252.0 us a step, or 1.260 calibration loops; that is 1.26 times'
+                    ' the budget of 1.000')
+
+
+def test_a_budget_is_recorded_and_read(tmp_path, monkeypatch):
+    path = tmp_path / 'budget.json'
+    monkeypatch.setattr('px4_sim_ros.bench.budget.budget_file', lambda: path)
+    assert Budget.load() == Budget()
+    assert Budget.load().warnings({'a': 1.0}, 1.0) == []
+    Budget('old', 50.0, {'a': 1.0, 'b': 2.0}).with_measured('new', 100.0, {'a': 3.0}).save()
+    budget = Budget.load()
+    assert budget == Budget('new', 100.0, {'a': 3.0, 'b': 2.0})
+    assert ('a', '3.000', '300.0', '375.0') in budget.rows()
+    path.write_text('{')
+    with pytest.raises(ParameterError, match=r'budget .*budget\.json: '):
+        Budget.load()
+
+
+# The trivial peer
+
+@pytest.mark.parametrize('time_us', [4000, 255 * 4000, 123_456_789_000, 2**48, 2**63 - 1])
+def test_the_peer_answers_with_the_time_that_it_was_told(time_us):
+    answer, = parsed(Answers(7, [0.25] * 16).to(frames(time_us)))
+    assert answer.get_type() == 'HIL_ACTUATOR_CONTROLS'
+    assert answer.time_usec == time_us
+    assert answer.get_srcSystem() == 7
+    assert (answer.mode, answer.flags) == (129, 1)
+    assert list(answer.controls) == [0.25] * 16
+
+
+def test_the_peer_answers_the_first_imu_only_whatever_the_pieces():
+    encoder, answers = HilEncoder(), Answers(1, [0.5] * 16)
+    imu = ImuMeasurement(0, (0.0, 0.0, G), (0.0, 0.0, 0.0), 0.0, 0.0)
+    heartbeat = mavlink.MAVLink(None)
+    data, times_us = b'', [k * STEP_US for k in range(1, 301)]
+    for time_us in times_us:
+        data += heartbeat.heartbeat_encode(6, 8, 0, 0, 4).pack(heartbeat)
+        data += frames(time_us, encoder)
+        data += encoder.sensor(time_us, imu, sensor_id=1)
+    found = parsed(b''.join(answers.to(data[i:i + 37]) for i in range(0, len(data), 37)))
+    assert [m.time_usec for m in found] == times_us
+    assert [m.get_seq() for m in found] == [k % 256 for k in range(300)]
+
+
+# The ceiling
+
+def receive(autopilot, wanted_us):
+    """Return the messages of a step."""
+    found = []
+    while True:
+        messages = autopilot.messages()
+        assert messages, 'the link has ended'
+        found += messages
+        if found[-1].get_type() == 'HIL_SENSOR':
+            assert found[-1].time_usec == wanted_us
+            return found
+
+
+@pytest.fixture
+def server(tmp_path, request):
+    """Compile and start the server; return an autopilot, what reads its lines, and its process.
+
+    The parameter is for how long it stays awake in a step, in s.
+    """
+    if ceiling.compiler() is None:
+        pytest.skip('no C compiler')
+    configuration = load_configuration(None, {})
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
+    # The last word wins. The peer of a test may be slow to answer.
+    words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel_s=5', 'gap_s=5',
+             f'awake_s={request.param}']
+    lines = tmp_path / 'lines.txt'
+    child = Child('the ceiling', [ceiling.build(tmp_path), *words], log=lines)
+    autopilot = StandInAutopilot(port)
+    yield autopilot, lambda: lines.read_text().splitlines(), psutil.Process(child.pid)
+    autopilot.close()
+    assert child.wait(2.0)
+    assert child.exit_code == 0
+
+
+def test_what_the_ceiling_says_of_an_error_is_told(tmp_path, instance):
+    """Its port is in use."""
+    if ceiling.compiler() is None:
+        pytest.skip('no C compiler')
+    port = port_of(instance)
+    configuration = load_configuration(None, {'hil_bridge': {'instance': instance}})
+    with socket.create_server(('127.0.0.1', port)):
+        world = ceiling.CeilingWorld(ceiling.build(tmp_path), configuration, tmp_path)
+        with contextlib.closing(world), pytest.raises(
+                RuntimeError, match=f'^the ceiling: port {port}: Address already in use$'):
+            world.run(threading.Event())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('server', [0], indirect=True)
+def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
+    autopilot, lines, _ = server
+    vertical, up = [], []
+    for k in range(1, 501):
+        time_us = k * STEP_US
+        *others, sensor = receive(autopilot, time_us)
+        assert [m.get_type() for m in others] == (['HIL_GPS'] if k % 25 == 0 else [])
+        slow = 0x1BC0 if k % 5 == 0 else 0
+        assert sensor.fields_updated == 0x3F | slow
+        (vertical if k <= 250 else up).append(sensor.zacc)
+        if slow:
+            field = math.hypot(sensor.xmag, sensor.ymag, sensor.zmag)
+            assert 0.45 < field < 0.52                     # gauss, near Zurich
+            assert sensor.abs_pressure == pytest.approx(956.0, abs=2.0)
+        armed = k > 250
+        autopilot.send(controls_frame(
+            time_us, (0.8 if armed else 0.0,) * 16, mode=129 if armed else 1))
+    assert sum(vertical) / len(vertical) == pytest.approx(-G, abs=0.01)
+    assert sum(up[-100:]) / 100 < -1.1 * G
+    gps, = (m for m in others if m.get_type() == 'HIL_GPS')
+    assert (gps.lat, gps.lon) == pytest.approx((473977420, 85455940), abs=50)
+    assert gps.alt > 488_000 + 500 and gps.vd < -50
+    receive(autopilot, 501 * STEP_US)                      # so the line of 2 s is there
+    first, second = (line.split() for line in lines())
+    assert (first[0], second[0]) == ('1000000', '2000000')
+    assert float(second[3]) == pytest.approx((gps.alt - 488_000) / 1e3, abs=0.01)
+    assert int(second[1]) - int(first[1]) > int(second[2]) - int(first[2]) > 0
+    assert second[4] == '0'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('server', [5], indirect=True)
+def test_the_ceiling_waits_for_its_answer_awake_and_refuses_wrong_ones(server):
+    autopilot, _, process = server
+    receive(autopilot, STEP_US)
+    slept = process.num_ctx_switches().voluntary
+    autopilot.send(controls_frame(STEP_US))
+    receive(autopilot, 2 * STEP_US)
+    damaged = bytearray(controls_frame(2 * STEP_US))
+    struct.pack_into('<H', damaged, len(damaged) - 2, 0)
+    autopilot.send(damaged + controls_frame(STEP_US))
+    autopilot.socket.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        autopilot.messages()
+    assert process.num_ctx_switches().voluntary == slept
+    autopilot.send(controls_frame(2 * STEP_US))
+    receive(autopilot, 3 * STEP_US)

@@ -1,0 +1,288 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Several vehicles as nodes: run control for all, what is lost of one, and who is named."""
+import json
+import re
+import signal
+import sys
+import time
+
+import psutil
+import pytest
+import yaml
+from commands import command, family, port_is_free, running, wait_for_line, wait_gone
+
+from px4_sim_ros.recording.bag.reader import vehicles_of
+
+INSTANCES = 15, 16, 90
+INSTANCE = INSTANCES[0]
+# Of whom something is lost in flight, however late.
+LONG = {'mission': 'hover'}
+
+pytestmark = pytest.mark.slow       # starts processes and waits
+
+
+@pytest.fixture
+def fleet(hop, tmp_path):
+    """Return what writes the file of two vehicles, with an entry for each."""
+    def write(**entries):
+        file = tmp_path / 'pair.yaml'
+        file.write_text(yaml.safe_dump({'vehicles': [
+            {'namespace': name, 'mission': str(hop), 'instance': instance,
+             'start': {'east_m': 5.0 * instance}, **entry}
+            for instance, (name, entry) in zip(INSTANCES, entries.items())]}))
+        return file
+    return write
+
+
+def kill(process, *words):
+    """Kill the one child whose command line has all these words, without notice."""
+    child, = (child for child in family(process.pid)
+              if set(words) <= set(child.cmdline()) and child.name() != 'env')
+    child.send_signal(signal.SIGKILL)
+
+
+def test_time_is_paused_stepped_and_reset_for_all(fleet, here, tmp_path):
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
+                         '--speed-factor', 1, '--summary', summary)) as process:
+        wait_for_line(process, 'bravo: ready to fly')
+        assert here('pause').stdout.startswith('PAUSED at t = ')
+        before = int(json.loads(here('status', '--json').stdout)['steps'])
+        assert here('step', 10).returncode == 0
+        assert int(json.loads(here('status', '--json').stdout)['steps']) == before + 10
+        shown = json.loads(here('top', '--json').stdout)
+        assert list(shown['vehicles']) == ['alpha', 'bravo']
+        assert [v['link']['state'] for v in shown['vehicles'].values()] == ['LOCKED'] * 2
+        assert {'manager', 'alpha/imu', 'bravo/hil_bridge'} <= set(shown['nodes'])
+        assert not any(v['troubled'] for v in shown['vehicles'].values())
+        assert here('reset').returncode == 0
+        wait_for_line(process, 'the run begins again')
+        assert here('speed', 'max').returncode == 0
+        assert here('resume').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    found = json.loads(summary.read_text())
+    assert [v['landed'] for v in found['fleet']] == [True, True]
+    # They have begun again in all: with the first step, and with no gap.
+    assert found['repeatable'], found['not_repeatable_because']
+
+
+@pytest.fixture
+def said(here):
+    """Return a function that returns what a command prints for programs."""
+    def said(*words):
+        result = here(*words)
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+    return said
+
+
+@pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages
+def test_vehicles_are_added_removed_and_restarted_while_others_fly(
+        mode, fleet, here, said, tmp_path):
+    file, bag = fleet(alpha={'mission': 'hover'}, bravo={'mission': 'hover'}, spare={
+        'in_reserve': True}), tmp_path / 'bag'
+    summary = tmp_path / 'summary.json'
+    # So slow that nobody has landed before it is told to leave, however busy the machine is.
+    with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 0.3, '--record',
+                         bag, '--summary', summary)) as process:
+        wait_for_line(process, 'bravo: ready to fly')
+        for words, sentence in (
+                (('add', 'nobody'), 'there is no vehicle nobody; there are alpha, bravo, spare'),
+                (('add', 'alpha'), 'alpha is in the world already'),
+                (('remove', 'spare'), 'spare is not in the world')):
+            refused = here('vehicle', *words)
+            assert (refused.returncode, refused.stderr.strip()) == (1, f'vehicle: {sentence}')
+        assert here('vehicle', 'restart', 'bravo').stdout == 'bravo is restarted\n'
+        assert said('status', '--json')['changes'] == '1'      # it has begun again by then
+        wait_for_line(process, 'bravo: ready to fly')
+        assert here('vehicle', 'add', 'spare').stdout == 'spare is added\n'
+        wait_for_line(process, 'spare: ready to fly')
+        assert said('status', '--json')['changes'] == '2'
+        # Also while time stands still.
+        assert here('pause').returncode == 0
+        assert here('vehicle', 'remove', 'bravo').returncode == 0
+        assert here('vehicle', 'remove', 'alpha').returncode == 0
+        shown = said('top', '--json')
+        assert [v['is_there'] for v in shown['vehicles'].values()] == [False, False, True]
+        status = said('status', '--json')
+        assert (status['there'], status['away']) == ('spare', 'alpha, bravo')
+        refused = here('vehicle', 'remove', 'spare')
+        assert refused.stderr.strip() == (
+            'vehicle: spare is the last one in the world; stop ends the run')
+        assert here('speed', 'max').returncode == 0
+        assert here('resume').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    found = json.loads(summary.read_text())
+    alpha, bravo, spare = found['fleet']
+    assert not found['repeatable']
+    assert not found['stopped']
+    assert spare['landed'] and spare['joined_s'] > 1.0
+    assert 'added by hand' in spare['not_repeatable_because']
+    assert (alpha['joined_s'], bravo['new_begins']) == (0.0, 1)
+    assert 'restarted by hand' in bravo['not_repeatable_because']
+    assert alpha['left_s'] == bravo['left_s'] < found['sim_time_s']
+    recorded = {its.run.namespace: [m.time_us / 1e6 for m in its.messages()
+                                    if m.topic == 'actuators/command'] for its in vehicles_of(bag)}
+    assert recorded['alpha'][-1] == alpha['left_s']
+    assert recorded['spare'][0] == pytest.approx(spare['joined_s'] + 0.004)
+    assert recorded['spare'][-1] == pytest.approx(found['sim_time_s'], abs=0.1)
+
+
+def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, here, tmp_path):
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', fleet(alpha={}, mine={
+            'autopilot': 'none', 'mission': 'none'}), '--mode', 'composed', '--summary',
+            summary)) as process:
+        wait_for_line(process, 'waiting for your autopilot')
+        sentence = ''
+        while 'mine: ' not in sentence:       # it is overdue at first
+            time.sleep(0.5)
+            assert process.poll() is None
+            sentence = json.loads(here('status', '--json').stdout)['sentence']
+        assert 'no autopilot is connected to TCP port' in sentence
+        assert here('vehicle', 'remove', 'mine').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    alpha, mine = json.loads(summary.read_text())['fleet']
+    assert (alpha['landed'], alpha['repeatable'], mine['left_s']) == (True, True, 0.0)
+
+
+@pytest.mark.parametrize('mode', ['composed'])         # the manager is the same in separate
+def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, here, said, tmp_path):
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', fleet(alpha={}, mine={
+            'autopilot': 'none', 'mission': 'none'}, spare={'in_reserve': True}), '--mode', mode,
+            '--summary', summary)) as process:
+        wait_for_line(process, 'waiting for your autopilot')
+        for step_s in '0.004', '0.008':       # the first one is completed without it
+            late = rf'mine: .* for t = {step_s}000 s'       # at first alpha's may not be there yet
+            while not re.search(late, said('status', '--json')['sentence']):
+                time.sleep(0.5)
+                assert process.poll() is None
+            if step_s == '0.004':
+                added = here('vehicle', 'add', 'spare')
+                assert (added.returncode, added.stdout.partition(':')[0]) == (
+                    0, 'spare is added, and joins when the step under way is complete'), added
+                assert 'mine: hil_bridge has not published' in added.stdout
+                assert here('vehicle', 'restart', 'mine').returncode == 0
+        with running([sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance',
+                      str(INSTANCES[1])]):
+            while not float(said('status', '--json')['sim_time_s']) > 1.0:
+                time.sleep(0.5)
+            assert here('vehicle', 'remove', 'mine').returncode == 0
+            text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    alpha, mine, spare = json.loads(summary.read_text())['fleet']
+    assert (alpha['landed'], alpha['repeatable'], mine['repeatable']) == (True, True, False)
+    assert (spare['landed'], spare['joined_s']) == (True, 0.004)
+
+
+@pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages
+def test_a_reset_goes_back_to_what_was_planned(mode, fleet, here, tmp_path):
+    """Both who joins later and who was added by hand are away again; then all repeats."""
+    file = fleet(alpha={}, late={'joins_at_s': 1.0}, spare={'in_reserve': True})
+    summary, again = tmp_path / 'summary.json', tmp_path / 'again.json'
+    with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 1,
+                         '--summary', summary)) as process:
+        wait_for_line(process, 'late: ready to fly')
+        assert here('vehicle', 'add', 'spare').returncode == 0
+        wait_for_line(process, 'spare: ready to fly')
+        assert here('reset').returncode == 0
+        assert here('speed', 'max').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    assert here('fly', '--fleet', file, '--mode', 'core', '--summary', again).returncode == 0
+    found, other = (json.loads(path.read_text()) for path in (summary, again))
+    assert found['fingerprint'] == other['fingerprint']
+    assert found['repeatable'], found['not_repeatable_because']
+    assert [(v['joined_s'], v['landed']) for v in found['fleet']] == [
+        (0.0, True), (1.0, True), (None, False)]
+
+
+def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_path):
+    """As `ros2 launch` starts one; here its vehicle is one of `fly`."""
+    file, summary = fleet(alpha={}, late={
+        'autopilot': 'none', 'joins_at_s': 1.0, 'leaves_at_s': 2.0}), tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', file, '--mode', 'composed', '--summary',
+                         summary)) as process, running([
+            sys.executable, '-m', 'px4_sim_ros.launching.autopilot_supervisor', '--instance',
+            str(INSTANCES[1]), '--of-fleet', '--joins', '--ros-args', '-r', '__ns:=/late']):
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    alpha, late = json.loads(summary.read_text())['fleet']
+    assert (alpha['landed'], alpha['repeatable']) == (True, True)
+    assert (late['joined_s'], late['left_s'], late['replies']) == (1.0, 2.0, 250)
+
+
+def test_sim_stop_ends_all(fleet, here):
+    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
+                         '--speed-factor', 1)) as process:
+        wait_for_line(process, 'bravo: ready to fly')
+        children = family(process.pid)
+        assert here('stop').returncode == 0
+        assert process.wait(20) == 0
+        assert wait_gone(children, 5.0) == []
+
+
+def test_an_autopilot_that_has_gone_is_named_and_the_others_fly_on(fleet, tmp_path):
+    summary = tmp_path / 'summary.json'
+    file = fleet(good={}, bad={'when_gone': 'go_on', **LONG})
+    with running(command('fly', '--fleet', file, '--mode', 'composed', '--summary',
+                         summary)) as process:
+        wait_for_line(process, 'bad: armed')
+        kill(process, 'px4_sim_ros.autopilot.process', str(INSTANCES[1]))
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 1
+    assert 'bad.hil_bridge]: WAITING at t = ' in text
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9' in text
+    good, bad = json.loads(summary.read_text())['fleet']
+    assert (good['landed'], good['misses'], good['repeatable']) == (True, 0, True)
+    assert not bad['mission_flown']
+
+
+def test_an_autopilot_that_has_gone_holds_the_world(fleet):
+    with running(command('fly', '--fleet', fleet(good=LONG, bad=LONG), '--mode', 'separate'
+                         )) as process:
+        wait_for_line(process, 'bad: armed')
+        children = family(process.pid)
+        kill(process, 'px4_sim_ros.autopilot.process', str(INSTANCES[1]))
+        text = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9\n' in text
+    assert 'good: the embedded' not in text
+    assert 'its flight was ended with that of another' in text
+    assert wait_gone(children, 5.0) == []
+
+
+@pytest.mark.parametrize('who', ['bravo', 'manager'])
+def test_a_process_is_named_when_it_has_ended(who, fleet):
+    with running(command('fly', '--fleet', fleet(alpha=LONG, bravo=LONG), '--mode', 'separate'
+                         )) as process:
+        wait_for_line(process, 'bravo: armed')
+        children = family(process.pid)
+        kill(process, 'px4_sim_ros.ros.world', who)
+        text = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert f'fly: world ({who}) has ended with exit code -9' in text
+    assert wait_gone(children, 5.0) == []
+    assert all(port_is_free(instance) for instance in INSTANCES)
+    assert not [p for p in children if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_all_fly_on_when_the_recorder_has_ended(fleet, tmp_path):
+    summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
+    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'separate',
+                         '--record', bag, '--summary', summary)) as process:
+        wait_for_line(process, 'bravo: armed')
+        kill(process, 'px4_sim_ros.ros.world', 'recorder')
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    found = json.loads(summary.read_text())
+    assert [(v['landed'], v['repeatable']) for v in found['fleet']] == 2 * [(True, True)]
+    assert found['recording_problem'].startswith('recorder does not answer; on disk is all up to')
+    # What was written can be read, of each vehicle.
+    for its in vehicles_of(bag):
+        assert [m for m in its.messages() if m.topic == 'ground_truth/odom']

@@ -1,0 +1,74 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What takes a while to load is loaded by those only who need it."""
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow       # starts processes and waits
+
+# Each takes a tenth of a second or more.
+SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun', 'scipy', 'pyarrow', 'cma',
+        'distributed', 'pyulog', 'px4_sim_ros.real'}
+
+
+def loaded(program):
+    """Return which of these modules a program has loaded at its end."""
+    result = subprocess.run(
+        [sys.executable, '-c', f'import atexit, sys\n'
+         f'atexit.register(lambda: print("loaded", *sorted({SLOW!r} & set(sys.modules))))\n'
+         f'{program}'], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.splitlines()[-1].split()[1:])
+
+
+def test_a_command_loads_its_own_module_only():
+    """All in one process: none of them may load any of these."""
+    commands = [['--help'], ['pause', '--help'], ['top', '--help'], ['pilot', '--help'],
+                ['fly', '--help'], ['visualizer', '--help'], ['campaign', '--help'],
+                ['validate', '--help'], ['identify', '--help']]
+    program = ('from px4_sim_ros.cli.command_line import main\n'
+               f'for words in {commands!r}:\n'
+               '    try:\n'
+               '        main(words)\n'
+               '    except SystemExit as end:\n'
+               '        assert end.code == 0\n'
+               '    else:\n'
+               '        raise AssertionError(words)')
+    assert loaded(program) - {'rclpy'} == set()
+
+
+def test_a_word_to_a_graph_is_soon_said():
+    """Whatever it is about, there are no arrays in it."""
+    program = ('from px4_sim_ros.cli.command_line import main\n'
+               'try:\n'
+               '    main(["stop", "--help"])\n'
+               'except SystemExit:\n'
+               '    assert "numpy" not in sys.modules\n')
+    assert loaded(program) == set()
+
+
+@pytest.mark.parametrize(('name', 'found'), [
+    ('imu', {'rclpy'}), ('gps', {'rclpy'}), ('manager', {'rclpy'}), ('hil_bridge', {'rclpy'}),
+    ('dynamics', {'rclpy'})])
+def test_a_node_loads_what_it_needs(name, found):
+    assert loaded('import px4_sim_ros.ros.world\n'
+                  'from px4_sim_ros.step import graph\n'
+                  f'spec = graph.NODES[{name!r}]\n'
+                  'for path in filter(None, (spec.node, spec.block, spec.model)):\n'
+                  '    graph.load(path)') == found
+
+
+def test_a_flight_without_a_scenario_does_without_actions():
+    program = ('import px4_sim_ros.cli.fly\n'
+               'import px4_sim_ros.flight.core_world\n'
+               'assert "px4_sim_ros.model.faults.actions" not in sys.modules\n')
+    assert loaded(program) - {'rclpy'} == set()
+
+
+def test_who_only_looks_at_a_compiled_function_loads_no_compiler():
+    """As pytest does, which looks for its marks."""
+    program = ('from px4_sim_ros.model.body.motion import advance\n'
+               'assert not hasattr(advance, "pytestmark")\n')
+    assert loaded(program) == set()

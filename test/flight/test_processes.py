@@ -1,0 +1,80 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes are ended, whatever happens."""
+import subprocess
+import time
+
+import pytest
+
+from px4_sim_ros.process.child_prefix import die_with_parent, own_module
+from px4_sim_ros.process.children import Child, stop_all
+
+PATIENCE_S = 10.0
+STUBBORN = 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
+
+
+@pytest.fixture
+def stubborn(tmp_path):
+    """Return processes that do not end when they are asked."""
+    children = [Child(name, ['sh', '-c', STUBBORN], log=tmp_path / name) for name in 'abcd']
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not all((tmp_path / child.name).read_text() for child in children):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    yield children
+    for child in children:
+        child.kill()
+
+
+def test_a_child_runs_this_package_wherever_it_is_started(tmp_path, monkeypatch):
+    """Also where another one is, in the current folder or on PYTHONPATH."""
+    impostors = [tmp_path / name / 'px4_sim_ros' for name in ('here', 'there')]
+    for folder in impostors:
+        folder.mkdir(parents=True)
+        (folder / '__init__.py').touch()
+        (folder / 'cli.py').write_text('raise SystemExit(3)')
+    monkeypatch.chdir(impostors[0].parent)
+    monkeypatch.setenv('PYTHONPATH', str(impostors[1].parent))
+    child = Child('list', own_module('px4_sim_ros', 'list'), log=tmp_path / 'log')
+    assert child.wait(PATIENCE_S) and child.exit_code == 0, (tmp_path / 'log').read_text()
+    assert 'iris' in (tmp_path / 'log').read_text()
+
+
+def test_all_are_stopped_in_the_time_of_one(stubborn, monkeypatch):
+    waits_s, wait = [], Child.wait
+
+    def noted(child, timeout_s):
+        waits_s.append(timeout_s)
+        return wait(child, timeout_s)
+
+    monkeypatch.setattr(Child, 'wait', noted)
+    timeout_s, started_s = 0.5, time.monotonic()
+    stop_all(stubborn, timeout_s)
+    assert timeout_s <= time.monotonic() - started_s
+    assert waits_s[0] <= timeout_s and waits_s[1:] == [0.0] * (len(stubborn) - 1)
+    assert [child.exit_code for child in stubborn] == [-9] * len(stubborn)
+
+
+def test_those_who_end_are_not_waited_for():
+    children = [Child(name, ['sleep', '1000']) for name in 'ab']
+    stop_all(children, timeout_s=1000.0)
+    assert [child.exit_code for child in children] == [-15] * len(children)
+    stop_all(children)
+
+
+def test_a_second_ctrl_c_leaves_nobody(stubborn, monkeypatch):
+    def interrupt(timeout_s):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stubborn[0], 'wait', interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stop_all(stubborn, PATIENCE_S)
+    assert [child.exit_code for child in stubborn] == [-9] * len(stubborn)
+
+
+def test_none_begins_when_its_parent_is_gone_already():
+    """A child that asks the kernel too late is not told any more."""
+    # The program is started by another process than the one that it belongs to.
+    late = subprocess.run(['sh', '-c', '"$@"; exit $?', 'sh', *die_with_parent(), 'echo', 'begun'],
+                          capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (late.returncode, late.stdout) == (1, '')

@@ -1,0 +1,305 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A signal ends a process in order, whenever it comes, with the exit code that is told."""
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow       # starts processes and waits
+
+# Comes when the first module is imported that takes a while, as Python imports `signal`.
+AT_AN_IMPORT = '''
+import os, runpy, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == 'signal':
+            os.kill(os.getpid(), 2)
+sys.meta_path.insert(0, Finder)
+sys.argv = ['px4_sim_ros', 'list']
+runpy.run_module('px4_sim_ros', run_name='__main__', alter_sys=True)
+'''
+# Comes while an executable of launch files imports.
+IN_AN_EXECUTABLE = '''
+import os, sys
+from px4_sim_ros.cli import executables
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == 'rclpy':
+            os.kill(os.getpid(), int(number))
+name, number = sys.argv[1:]
+del sys.argv[1:]
+sys.meta_path.insert(0, Finder)
+sys.exit(getattr(executables, name)())
+'''
+# Comes where Python compiles a text, as for a dataclass.
+IN_A_TEXT = '''
+import os, sys
+from px4_sim_ros.cli import command_line
+def run(arguments):
+    try:
+        exec('os.kill(os.getpid(), 2)\\nwhile True: pass')
+    except KeyboardInterrupt:
+        return 130
+command_line._run = run
+sys.exit(command_line.main())
+'''
+# Comes while a class is made.
+IN_A_CLASS = '''
+import os, sys
+from px4_sim_ros.cli import command_line
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), 2)
+def run(arguments):
+    class Owner:
+        field = Field()
+command_line._run = run
+sys.exit(command_line.main())
+'''
+# Comes while a module in C is loaded, which makes it this error.
+IN_A_MODULE_IN_C = '''
+import os, sys
+from px4_sim_ros.cli import command_line
+def run(arguments):
+    try:
+        os.kill(os.getpid(), 2)
+        while True: pass
+    except KeyboardInterrupt as error:
+        raise ImportError('initialization failed') from error
+command_line._run = run
+sys.exit(command_line.main())
+'''
+# Comes in a command while a class is made.
+IN_A_COMMAND = '''
+import importlib, os, sys
+from px4_sim_ros.cli import command_line
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), 2)
+def make_class(*arguments):
+    class Owner:
+        field = Field()
+module, name, *sys.argv[1:] = sys.argv[1:]
+setattr(importlib.import_module(module), name, make_class)
+sys.exit(command_line.main())
+'''
+# What `raise_interrupt` and what `Stop` makes of a signal.
+HANDLERS = '''
+import os, sys
+from px4_sim_ros.config import signals
+number = int(sys.argv[1])
+try:
+    signals.raise_interrupt()
+    os.kill(os.getpid(), number)
+except KeyboardInterrupt:
+    print('interrupted')
+stop = signals.Stop()
+os.kill(os.getpid(), number)
+print(stop.asked)
+'''
+# Comes while it is held back, once within another such part, and once when the end is under way.
+HELD_BACK = '''
+import os
+from px4_sim_ros.config import signals
+signals.raise_interrupt()
+try:
+    with signals.held_back() as outer:
+        with signals.held_back():
+            os.kill(os.getpid(), 15)
+            print('inner')
+        print('outer', outer.asked)
+except KeyboardInterrupt:
+    print('interrupted')
+with signals.held_back():
+    os.kill(os.getpid(), 15)
+print('ends')
+'''
+
+# Comes while a block hangs, which is told to be back as its step is left.
+WHILE_A_BLOCK_HANGS = '''
+import os
+from px4_sim_ros.config import signals
+signals.raise_interrupt()
+try:
+    with signals.held_back() as stop:
+        stop.hangs = 'imu has been in its step'
+        try:
+            os.kill(os.getpid(), 2)
+        finally:
+            stop.hangs = ''
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+
+# Comes before it is known that a block hangs.
+BEFORE_A_BLOCK_HANGS = '''
+import os, threading
+from px4_sim_ros.config import signals
+signals.raise_interrupt()
+try:
+    with signals.held_back() as stop:
+        os.kill(os.getpid(), 2)
+        print(stop.asked, flush=True)
+        threading.Thread(target=stop.note_hang, args=['imu has been in its step']).start()
+        while True:
+            pass
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+
+# Comes in a function that C calls, and in a destructor.
+WHERE_NOTHING_IS_PASSED_ON = '''
+import ctypes, os, sys, time
+from px4_sim_ros.config import signals
+class Owner:
+    def __del__(self):
+        os.kill(os.getpid(), 2)
+def lose(place):
+    if place == 'callback':
+        ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), 2))()
+    else:
+        Owner()
+signals.raise_interrupt()
+try:
+    lose(sys.argv[1])
+    for _ in range(600):       # a signal just before a call of the system does not end it
+        time.sleep(0.1)
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+
+# Comes as a world makes its second node.
+AS_NODES_ARE_MADE = '''
+import os, sys
+from px4_sim_ros.ros import world
+from px4_sim_ros.ros.framework.block_node import BlockNode
+from px4_sim_ros.ros.manager.manager import ManagerNode
+def made(kind):
+    make = kind.__init__
+    def made(self, name, *arguments):
+        if kind is BlockNode:
+            os.kill(os.getpid(), 2)
+        make(self, name, *arguments)
+        print(name)
+    kind.__init__ = made
+made(BlockNode)
+made(ManagerNode)
+sys.exit(world.main([]))
+'''
+# They arrive in a task of a loop that handles them, and after that loop has ended.
+IN_A_LOOP = '''
+import asyncio, os
+from px4_sim_ros.config import signals
+async def run():
+    signals.leave_to(asyncio.get_running_loop(), print)
+    for number in 2, 15, 1:
+        os.kill(os.getpid(), number)
+    print('goes on')
+asyncio.new_event_loop().run_until_complete(run())
+os.kill(os.getpid(), 15)
+try:
+    os.kill(os.getpid(), 2)
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+# Comes when Python has taken its handlers away: the process is all but gone.
+AS_PYTHON_ENDS = '''
+import os, sys
+from px4_sim_ros.config import signals
+class Owner:
+    def __del__(self, kill=os.kill, process=os.getpid()):
+        kill(process, 2)
+owner = Owner()
+getattr(signals, sys.argv[1])()
+sys.exit(3)
+'''
+
+
+def ended(*words, **options):
+    """Run Python to its end, with SIGHUP as usual, also where the tests themselves have nohup."""
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60,
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+                          check=False, **options)
+
+
+def test_a_signal_waits_until_there_is_a_handler():
+    result = ended('-c', AT_AN_IMPORT)
+    assert (result.returncode, result.stdout, result.stderr) == (130, '', '')
+
+
+@pytest.mark.parametrize('name, number', [
+    ('world', 2), ('autopilot_supervisor', 15), ('visualizer', 2)])
+def test_an_executable_that_still_imports_ends_at_once(name, number):
+    result = ended('-c', IN_AN_EXECUTABLE, name, str(number))
+    assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
+
+
+@pytest.mark.parametrize('program', [IN_A_TEXT, IN_A_CLASS, IN_A_MODULE_IN_C])
+def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
+    (tmp_path / 'ends.py').write_text(program)
+    result = ended('-m', 'ends', cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (130, '')
+
+
+@pytest.mark.parametrize('words', [
+    ('px4_sim_ros.flight.flight', '_make_world', 'fly', '--mode', 'core'),
+    ('px4_sim_ros.cli.replay', 'vehicles_of', 'replay', 'bag'),
+    ('px4_sim_ros.cli.bench', '_measure', 'bench'),
+    ('px4_sim_ros.campaign.conduct', 'conduct', 'campaign', 'wind_limit')])
+def test_a_command_takes_an_interrupt_for_no_failure_wherever_it_came(words, tmp_path):
+    result = ended('-c', IN_A_COMMAND, *words, cwd=tmp_path)
+    assert result.returncode == 130
+    assert result.stderr.splitlines()[-1] == f'{words[2]}: interrupted'
+
+
+@pytest.mark.parametrize('place', ['callback', 'destructor'])
+def test_an_interrupt_that_python_cannot_pass_on_comes_again(place):
+    result = ended('-c', WHERE_NOTHING_IS_PASSED_ON, place)
+    assert (result.stdout, result.stderr) == ('interrupted\n', '')
+
+
+def test_what_holds_signals_back_hands_them_on():
+    result = ended('-c', HELD_BACK)
+    assert (result.stdout, result.stderr) == ('inner\nouter True\ninterrupted\nends\n', '')
+
+
+def test_what_hangs_is_left_by_an_interrupt_also_if_it_seems_to_be_back_by_then():
+    result = ended('-c', WHILE_A_BLOCK_HANGS)
+    assert (result.stdout, result.stderr) == ('interrupted\n', '')
+
+
+def test_what_hangs_is_left_by_an_interrupt_that_came_before_that_was_known():
+    result = ended('-c', BEFORE_A_BLOCK_HANGS)
+    assert (result.stdout, result.stderr) == ('True\ninterrupted\n', '')
+
+
+def test_a_loop_that_is_told_of_it_is_not_interrupted():
+    result = ended('-c', IN_A_LOOP)
+    assert (result.stdout, result.stderr) == ('15\n1\ngoes on\ninterrupted\n', '')
+
+
+@pytest.mark.parametrize('number', [1, 2, 15])
+def test_all_signals_that_ask_for_the_end_are_alike(number, foreground):
+    result = ended('-c', HANDLERS, str(number))
+    assert (result.stdout, result.stderr) == ('interrupted\nTrue\n', '')
+
+
+def test_the_end_of_the_terminal_is_ignored_where_that_was_asked_for():
+    result = subprocess.run(['nohup', sys.executable, '-c', HANDLERS, '1'], capture_output=True,
+                            text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    assert (result.returncode, result.stdout) == (0, 'False\n')
+
+
+@pytest.mark.parametrize('handler', ['Stop', 'raise_interrupt'])
+def test_a_signal_as_python_ends_does_not_change_the_exit_code(handler):
+    result = ended('-c', AS_PYTHON_ENDS, handler)
+    assert (result.returncode, result.stderr) == (3, '')
+
+
+def test_a_world_that_makes_its_nodes_makes_no_more():
+    result = ended('-c', AS_NODES_ARE_MADE)
+    assert (result.returncode, result.stdout, result.stderr) == (0, 'manager\ndynamics\n', '')

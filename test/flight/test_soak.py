@@ -1,0 +1,62 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A long flight: memory stays flat, time stays exact, no step is missed.
+
+SOAK_S is the simulated time in seconds; an hour takes some five minutes.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+import yaml
+from commands import command
+from graph_processes import running_graph
+
+from px4_sim_ros.spec.resources import config_directory
+
+pytestmark = pytest.mark.slow       # starts processes and waits
+
+DURATION_S = float(os.environ.get('SOAK_S', '5'))
+PATIENCE_S = 60.0 + 2.0 * DURATION_S
+STEP_US = 4000
+
+
+def test_a_long_flight(tmp_path, instance):
+    mission = tmp_path / 'hover.yaml'
+    mission.write_text(json.dumps({'name': 'hover', 'items': [
+        {'take_off': {'up_m': 5.0}}, {'hold': {'duration_s': DURATION_S}}, {'land': {}}]}))
+    # With the pack that the file has an Iris hovers for twelve minutes.
+    iris = yaml.safe_load((config_directory() / 'vehicles/iris.yaml').read_text())
+    for pack in iris['battery']['packs']:
+        pack['capacity_ah'] *= 1.0 + DURATION_S / 300.0
+    vehicle = tmp_path / 'iris_that_lasts.yaml'
+    vehicle.write_text(yaml.safe_dump(iris))
+    parameters = {'': {'vehicle': str(vehicle)}, 'manager': {'speed_factor': 0.0}}
+    with running_graph(tmp_path, 'composed', instance, parameters) as graph:
+        graph.wait_up()
+        graph.start('autopilot')
+        world = psutil.Process(graph.pid('world'))
+        with subprocess.Popen(
+                command('pilot', '--mission', mission, '--instance', instance),
+                stdout=subprocess.PIPE, text=True) as pilot:
+            graph.wait_for(lambda: graph.steps > 2500, PATIENCE_S, 'the warm-up')
+            sizes = [world.memory_info().rss]
+            while pilot.poll() is None:
+                graph.observer.spin()
+                if graph.steps > 25_000 * len(sizes):
+                    sizes.append(world.memory_info().rss)
+        sizes.append(world.memory_info().rss)
+        assert pilot.returncode == 0
+        graph.pause()
+        assert graph.steps * STEP_US >= DURATION_S * 1e6
+        assert graph.values['sim_time_s'] == f'{graph.steps * STEP_US / 1e6:.6f}'
+        link = json.loads(graph.command('top', '--json').stdout)['link']
+        print(f'{graph.steps} steps, real-time factor {graph.values["real_time_factor"]},'
+              f' resident memory {[round(s / 2**20, 1) for s in sizes]} MiB, {link}',
+              file=sys.stderr)
+        assert max(sizes) < 1.05 * sizes[0]
+        assert link['state'] == 'LOCKED'
+        assert link['misses'] == 0

@@ -1,0 +1,192 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A mission that the autopilot's navigator has, with an autopilot that takes it and tells of it."""
+from __future__ import annotations
+
+import contextlib
+import math
+
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
+
+from px4_sim_ros.link.pilot.events import MissionError
+from px4_sim_ros.link.pilot.pilot import Pilot
+from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
+
+SECONDS_EACH = 3.0              # that an item takes
+NOTHING_NEW = 0xFFFF
+LANDINGS = mavlink.MAV_CMD_NAV_LAND, mavlink.MAV_CMD_NAV_VTOL_LAND
+
+
+class Navigator:
+    """Takes a mission over MAVLink, and goes from item to item, one after `SECONDS_EACH`."""
+
+    def __init__(self, autopilot, vehicle_type, result=mavlink.MAV_MISSION_ACCEPTED):
+        self.autopilot, self.items, self.count = autopilot, [], 0
+        self.mav = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=1)
+        self.current, self.told, self.since_s = 0, None, None
+        self.times = []             # at which items were reached
+        self.result, autopilot.vehicle_type = result, vehicle_type
+        autopilot.on_message, autopilot.on_tick = self.take, self.go_on
+
+    def take(self, message):
+        kind = message.get_type()
+        if kind == 'MISSION_COUNT':
+            self.items, self.count = [], message.count
+        elif kind == 'MISSION_ITEM_INT':
+            self.items.append(message)
+        else:
+            return
+        if len(self.items) < self.count:
+            self.autopilot.say(self.mav.mission_request_int_encode(245, 191, len(self.items)))
+        else:
+            self.autopilot.say(self.mav.mission_ack_encode(245, 191, self.result))
+
+    def go_on(self):
+        time_s = self.autopilot.time_s
+        if self.autopilot.armed and self.since_s is None:
+            self.since_s = time_s
+        if self.since_s is not None and self.current < len(self.items) - 1 and (
+                time_s - self.since_s > SECONDS_EACH):
+            self.current, self.since_s = self.current + 1, time_s
+            self.times.append(time_s)
+            is_landing = self.items[self.current].command in LANDINGS
+            self.autopilot.place[2] = self.autopilot.start[2] + (0.0 if is_landing else 4.0)
+            self.autopilot.armed = not is_landing
+        if any(m.command == mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
+               and m.param1 == mavlink.MAVLINK_MSG_ID_HIGH_LATENCY2
+               for m in self.autopilot.commands):
+            number = NOTHING_NEW if self.current == self.told else self.current
+            self.told = self.current
+            fields = dict.fromkeys(mavlink.MAVLink_high_latency2_message.fieldnames, 0)
+            self.autopilot.say(self.mav.high_latency2_encode(
+                **fields | {'timestamp': round(time_s * 1000), 'wp_num': number}))
+
+
+@pytest.fixture
+def fly(instance):
+    """Return a function that flies items; it returns the navigator and what was reported."""
+    with contextlib.ExitStack() as stack:
+        def flown(vehicle_type, *items, result=mavlink.MAV_MISSION_ACCEPTED, heading_deg=0.0,
+                  on_tick=None, tick_s=0.1, **how):
+            events = []
+            autopilot = stack.enter_context(contextlib.closing(UdpAutopilot(instance)))
+            pilot = stack.enter_context(contextlib.closing(Pilot(instance, events.append, **how)))
+            navigator = Navigator(autopilot, vehicle_type, result)
+            autopilot.heading_deg, autopilot.tick_s = heading_deg, tick_s
+            if on_tick is not None:
+                autopilot.on_tick = lambda: (navigator.go_on(), on_tick(navigator))
+            autopilot.begin()
+            pilot.fly(Mission('test', items))
+            return navigator, events
+        yield flown
+
+
+@pytest.fixture
+def driven(fly):
+    """Return a navigator that has had a mission that drives, and what the pilot has reported."""
+    return fly(mavlink.MAV_TYPE_GROUND_ROVER,
+               GoTo(10.0, 0.0, 0.0), Hold(2.0), GoTo(10.0, 5.0, 0.0))
+
+
+def test_a_rover_is_followed_by_the_item_that_is_current(driven):
+    """An item is reached as soon as the next one is current; then it stands."""
+    navigator, events = driven
+    assert [event.text for event in events] == [
+        'ready to fly', 'armed', 'arrived at 10 m north, 0 m east, 0 m up', 'held for 2 s',
+        'arrived at 10 m north, 5 m east, 0 m up', 'stopped']
+    reached = [event.time_s for event in events[2:5]]
+    tick_s = navigator.autopilot.tick_s
+    assert [a - b for a, b in zip(reached, navigator.times)] == pytest.approx(
+        [0.0] * 3, abs=1.5 * tick_s)
+
+
+def test_behind_the_last_item_is_one_that_takes_no_time(driven):
+    items = driven[0].items
+    way, circle = mavlink.MAV_CMD_NAV_WAYPOINT, mavlink.MAV_CMD_NAV_LOITER_TIME
+    assert [(item.command, item.param1) for item in items] == [
+        (way, 0.0), (circle, 2.0), (way, 0.0), (mavlink.MAV_CMD_NAV_DELAY, 0.0)]
+    assert [item.seq for item in items] == [0, 1, 2, 3]
+    assert items[-1].frame == mavlink.MAV_FRAME_MISSION
+
+
+def places_of(navigator):
+    """Return where the items of its mission are, north and east of home, m."""
+    north, east = metres_per_degree()
+    return [(north * (item.x * 1e-7 - HOME[0]), east * (item.y * 1e-7 - HOME[1]))
+            for item in navigator.items]
+
+
+CORNER = TakeOff(4.0), GoTo(10.0, -5.0, 4.0), Hold(2.0), Land()
+
+
+def test_a_multirotor_takes_off_straight_up_and_lands_where_it_is(fly):
+    """It passes each point as near as it would by commands, and is told of no single item."""
+    navigator, events = fly(mavlink.MAV_TYPE_QUADROTOR, *CORNER, uploads=True)
+    way, stay = navigator.items[1:3]
+    assert [item.command for item in navigator.items] == [
+        mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_WAYPOINT, mavlink.MAV_CMD_NAV_LOITER_TIME,
+        mavlink.MAV_CMD_NAV_LAND]
+    assert [item.z for item in navigator.items] == [4.0, 4.0, 4.0, 0.0]     # above home
+    assert (way.param1, way.param2, stay.param1) == (1.0, pytest.approx(0.4), 2.0)
+    places = places_of(navigator)
+    assert places[0] == pytest.approx((0.0, 0.0), abs=0.02)                 # 1e-7 deg are 11 mm
+    assert places[1:] == [pytest.approx((10.0, -5.0), abs=0.02)] * 3
+    assert {m.command for m in navigator.autopilot.commands} == {
+        mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAV_CMD_DO_SET_MODE,
+        mavlink.MAV_CMD_COMPONENT_ARM_DISARM}
+    assert [event.text for event in events] == [
+        'ready to fly', 'armed', 'climbed to 4 m', 'arrived at 10 m north, -5 m east, 4 m up',
+        'held for 2 s', 'landed', 'disarmed']
+
+
+@pytest.mark.parametrize(('ways', 'bearing_deg'), [
+    # Towards the first point that is away from its start, however it stands;
+    ((GoTo(300.0, 400.0, 40.0), GoTo(0.0, -90.0, 40.0)), math.degrees(math.atan2(4.0, 3.0))),
+    ((GoTo(0.0, 0.0, 40.0), GoTo(0.0, -90.0, 40.0)), 270.0),
+    # with no such point, where it points.
+    ((Hold(2.0),), 30.0)])
+def test_a_vtol_takes_off_towards_its_first_point(fly, ways, bearing_deg):
+    navigator, _ = fly(mavlink.MAV_TYPE_VTOL_TILTROTOR,
+                       TakeOff(30.0), *ways, Land(), heading_deg=30.0)
+    first, last = navigator.items[0], navigator.items[-1]
+    assert (first.command, first.z) == (mavlink.MAV_CMD_NAV_VTOL_TAKEOFF, 30.0)
+    assert last.command == mavlink.MAV_CMD_NAV_VTOL_LAND
+    bearing = math.radians(bearing_deg)
+    places = places_of(navigator)
+    assert places[0] == pytest.approx(
+        (200.0 * math.cos(bearing), 200.0 * math.sin(bearing)), abs=0.02)
+    assert places[-1] == pytest.approx((0.0, 0.0), abs=0.02)
+
+
+def test_a_plane_takes_off_where_it_points(fly):
+    navigator, _ = fly(mavlink.MAV_TYPE_FIXED_WING, TakeOff(30.0), GoTo(300.0, 400.0, 40.0), Land(),
+                       heading_deg=30.0)
+    assert places_of(navigator)[0] == pytest.approx((100.0 * math.sqrt(3.0), 100.0), abs=0.02)
+
+
+def test_a_multirotor_is_commanded_unless_it_is_wanted_otherwise(fly):
+    navigator, _ = fly(mavlink.MAV_TYPE_QUADROTOR, TakeOff(4.0), Land())
+    assert not navigator.count
+    assert mavlink.MAV_CMD_NAV_TAKEOFF in [m.command for m in navigator.autopilot.commands]
+
+
+def test_an_autopilot_that_refuses_a_mission_is_quoted(fly):
+    with pytest.raises(MissionError, match='refuses the mission: MAV_MISSION_UNSUPPORTED'):
+        fly(mavlink.MAV_TYPE_QUADROTOR, *CORNER, uploads=True,
+            result=mavlink.MAV_MISSION_UNSUPPORTED)
+
+
+def test_an_item_is_not_reached_by_returning(fly):
+    """PX4 makes its landing the current item when it returns for it."""
+    def returns(navigator):
+        if navigator.current == 1:
+            navigator.current = len(navigator.items) - 1
+            navigator.autopilot.mode = 4, 5                 # AUTO_RTL
+            navigator.autopilot.in_failsafe = True
+
+    with pytest.raises(MissionError) as error:
+        fly(mavlink.MAV_TYPE_FIXED_WING, TakeOff(30.0), GoTo(300.0, 0.0, 30.0), Land(),
+            on_tick=returns, tick_s=1.0)
+    assert str(error.value).startswith('item 2 of the mission was not reached after 300 s')
