@@ -197,8 +197,8 @@ def test_nothing_is_left_to_fill_in():
 
 def test_viewers_can_be_asked_for_in_all_launch_files():
     """What the launch files share reads arguments that both have to declare."""
-    text = '\n'.join((ROOT / 'px4_sim_ros' / 'run' / name).read_text(encoding='utf-8')
-                     for name in ('launching.py', 'launch_viewers.py'))
+    text = '\n'.join((ROOT / 'px4_sim_ros' / 'launching' / name).read_text(encoding='utf-8')
+                     for name in ('actions.py', 'viewers.py'))
     for function, declared in (('actions', ARGUMENTS), ('replay_actions', REPLAY_ARGUMENTS),
                                ('viewers', ARGUMENTS), ('viewers', REPLAY_ARGUMENTS)):
         body = re.search(rf'^def {function}\(.*?(?=^def |\Z)', text, re.M | re.S)[0]

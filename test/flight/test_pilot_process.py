@@ -17,7 +17,7 @@ EVENTS = [Event('arrived at 3 m north', 1.5, (1.0, 3.0, 2.0), True), Event('land
 FLIES = f'''
 import sys
 from px4_sim_ros.link.pilot.events import Event, MissionError
-from px4_sim_ros.run import pilot_process
+from px4_sim_ros.flight import pilot_process
 
 class Pilot:
     def __init__(self, instance, report):

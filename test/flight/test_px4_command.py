@@ -134,7 +134,7 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
     binary.chmod(0o755)
     starts = (
         'import os, pathlib, time\n'
-        'from px4_sim_ros.run import px4\n'
+        'from px4_sim_ros.flight import px4\n'
         f'build = px4.MEMORY = pathlib.Path({str(tmp_path)!r})\n'
         "built, log = px4.Px4.find(build, 'repeatable'), build / px4.CONSOLE\n"
         'process = px4.Px4Process(built, 3, os.environ, build)\n'

@@ -29,7 +29,7 @@ PROGRAM = command()
 PATIENT_PILOT = [sys.executable, '-c', '''
 import sys
 from px4_sim_ros.cli import command_line
-from px4_sim_ros.mavlink import pilot
+from px4_sim_ros.link.pilot import pilot
 pilot._SILENCE_LIMIT_S *= 2.0
 sys.exit(command_line.main())
 ''']

@@ -90,7 +90,7 @@ sys.exit(command_line.main())
 # What `raise_interrupt` and what `Stop` makes of a signal.
 HANDLERS = '''
 import os, sys
-from px4_sim_ros.config import signals
+from px4_sim_ros.process import signals
 number = int(sys.argv[1])
 try:
     signals.raise_interrupt()
@@ -104,7 +104,7 @@ print(stop.asked)
 # Comes while it is held back, once within another such part, and once when the end is under way.
 HELD_BACK = '''
 import os
-from px4_sim_ros.config import signals
+from px4_sim_ros.process import signals
 signals.raise_interrupt()
 try:
     with signals.held_back() as outer:
@@ -122,7 +122,7 @@ print('ends')
 # Comes while a block hangs, which is told to be back as its step is left.
 WHILE_A_BLOCK_HANGS = '''
 import os
-from px4_sim_ros.config import signals
+from px4_sim_ros.process import signals
 signals.raise_interrupt()
 try:
     with signals.held_back() as stop:
@@ -138,7 +138,7 @@ except KeyboardInterrupt:
 # Comes before it is known that a block hangs.
 BEFORE_A_BLOCK_HANGS = '''
 import os, threading
-from px4_sim_ros.config import signals
+from px4_sim_ros.process import signals
 signals.raise_interrupt()
 try:
     with signals.held_back() as stop:
@@ -154,7 +154,7 @@ except KeyboardInterrupt:
 # Comes in a function that C calls, and in a destructor.
 WHERE_NOTHING_IS_PASSED_ON = '''
 import ctypes, os, sys, time
-from px4_sim_ros.config import signals
+from px4_sim_ros.process import signals
 class Owner:
     def __del__(self):
         os.kill(os.getpid(), 2)
@@ -193,7 +193,7 @@ sys.exit(world.main([]))
 # They arrive in a task of a loop that handles them, and after that loop has ended.
 IN_A_LOOP = '''
 import asyncio, os
-from px4_sim_ros.config import signals
+from px4_sim_ros.process import signals
 async def run():
     signals.leave_to(asyncio.get_running_loop(), print)
     for number in 2, 15, 1:
@@ -209,7 +209,7 @@ except KeyboardInterrupt:
 # Comes when Python has taken its handlers away: the process is all but gone.
 AS_PYTHON_ENDS = '''
 import os, sys
-from px4_sim_ros.config import signals
+from px4_sim_ros.process import signals
 class Owner:
     def __del__(self, kill=os.kill, process=os.getpid()):
         kill(process, 2)

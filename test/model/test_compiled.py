@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from px4_sim_ros.flight import compile_ahead
 from px4_sim_ros.jit import code_cache
 from px4_sim_ros.jit import compiled as module
+from px4_sim_ros.spec import compile_ahead
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 

@@ -7,7 +7,7 @@ import pytest
 from recorded_world import STEP_US, World
 
 from px4_sim_ros.ros.framework.node_status import NodeStatus
-from px4_sim_ros.ros.manager.manager import overdue_watch
+from px4_sim_ros.ros.manager import overdue_watch
 from px4_sim_ros.ros.manager.overdue import Overdue, find_lost_recorder
 from px4_sim_ros.ros.manager.overdue_watch import OverdueWatch
 from px4_sim_ros.ros.nodes.recorder import RecorderNode

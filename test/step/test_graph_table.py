@@ -55,7 +55,7 @@ def test_what_a_node_uses_a_step_later_comes_after_it_in_each_step(name):
 def test_a_launch_file_can_read_the_table_without_ros():
     code = ("import sys; sys.modules['rclpy'] = None\n"
             "from px4_sim_ros.step import graph\n"
-            "from px4_sim_ros.config import configuration\n"
+            "from px4_sim_ros.spec import configuration\n"
             "configuration.load_configuration(None, {})\n")
     assert subprocess.run([sys.executable, '-c', code]).returncode == 0
 
