@@ -56,7 +56,7 @@ coverage: $(VENV)/.test
 	PYTHONPATH=. $(BIN)/python docs/count_intervals.py $(OUT) $(ARGS)
 
 bench: $(VENV)/.run
-	$(BIN)/python -m px4_sim_ros bench $(ARGS)
+	$(BIN)/python -m benchmarks $(ARGS)
 
 # A simulated hour in the air and a hundred starts and stops: some ten minutes.
 soak: $(VENV)/.test

@@ -36,7 +36,6 @@ setup(
                     'dask': ['distributed'], 'test': ['pytest'], 'flight': [
         'pytest', *(line for line in (ROOT / 'requirements.txt').read_text().splitlines()
                     if not line.startswith('#'))]},
-    package_data={'px4_sim_ros.bench': ['ceiling.c']},
     zip_safe=False,
     entry_points={'console_scripts': [
         f'{PACKAGE} = {PACKAGE}.cli.executables:command_line',

@@ -90,7 +90,7 @@ def statements(path):
 def third_party(*folders, at_start=False):
     """Return what the modules in folders import from elsewhere."""
     paths = [path for folder in folders for path in (ROOT / folder).rglob('*.py')]
-    own = {path.stem for path in paths} | {'px4_sim_ros', 'verification'}
+    own = {path.stem for path in paths} | {'px4_sim_ros', 'benchmarks', 'verification'}
     found = {name for path in paths for name in imports(statements(path), at_start)}
     return found - own - sys.stdlib_module_names
 
@@ -110,11 +110,13 @@ def test_what_the_package_imports_is_declared_and_nothing_else():
 
 def test_what_only_the_tests_import_is_declared_and_nothing_else():
     assert declared('test_depend') == keys(
-        third_party('test', 'examples') - WITHOUT_A_KEY - WHERE_INSTALLED) - declared('exec_depend')
+        third_party('test', 'examples', 'benchmarks')
+        - WITHOUT_A_KEY - WHERE_INSTALLED) - declared('exec_depend')
 
 
 def test_packages_without_a_key_are_imported_where_they_are_needed():
-    everywhere = third_party('px4_sim_ros', 'launch', 'test', 'examples', at_start=True)
+    everywhere = third_party(
+        'px4_sim_ros', 'launch', 'benchmarks', 'test', 'examples', at_start=True)
     assert everywhere & WITHOUT_A_KEY == LOOKED_FOR
 
 
@@ -208,8 +210,8 @@ def test_each_source_has_its_licence():
     head = ('# Copyright 2026 px4_sim_ros maintainers\n'
             '# SPDX-License-Identifier: Apache-2.0\n')
     assert '<license>Apache-2.0</license>' in (ROOT / 'package.xml').read_text()
-    sources = [path for folder in ('px4_sim_ros', 'test', 'launch', 'examples', 'docs')
-               for path in (ROOT / folder).rglob('*.py')]
+    folders = 'px4_sim_ros', 'benchmarks', 'test', 'launch', 'examples', 'docs'
+    sources = [path for folder in folders for path in (ROOT / folder).rglob('*.py')]
     assert len(sources) > 300
     assert [str(path) for path in sources
             if not path.read_text(encoding='utf-8').startswith(head)] == []

@@ -31,7 +31,6 @@ COMMANDS = {
     'check-vehicle': 'what follows from a vehicle file',
     'view': 'show a running graph or a recording in Rerun',
     'visualizer': 'publish for rviz2 and other viewers what a graph does',
-    'bench': 'measure how fast the modes are',
     'pilot': 'fly a mission with an autopilot that runs already',
 }
 

@@ -11,7 +11,6 @@ import pathlib
 import re
 import typing
 
-from px4_sim_ros.bench.budget import Budget
 from px4_sim_ros.campaign.plan import Settings
 from px4_sim_ros.cli.command_line import COMMANDS
 from px4_sim_ros.cli.control import PURPOSES
@@ -120,15 +119,6 @@ def view_topics() -> str:
         (f'`{t.name}`', f'`{t.type}`', t.meaning) for t in VIEWED.values()])
 
 
-def budget() -> str:
-    """Return the benchmark's budget, with the machine that it was recorded on."""
-    recorded = Budget.load()
-    head = ('part', 'budget in loops a step', 'us a step where it was recorded',
-            'warning above, us')
-    return (f'{_table(head, recorded.rows())}\n\nRecorded on: {recorded.machine}. A calibration'
-            f' loop takes {recorded.calibration_us:.1f} us there.')
-
-
 def actions() -> str:
     """Return the actions of scenarios."""
     return _table(('action', 'what it does', 'parameters'), [
@@ -189,7 +179,7 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     'commands': commands, 'topics': topics, 'parameters': parameters,
     'launch arguments': launch_arguments,
     'exported columns': exported_columns, 'picture': picture, 'recorded topics': recorded_topics,
-    'topics beside': topics_beside, 'view topics': view_topics, 'budget': budget,
+    'topics beside': topics_beside, 'view topics': view_topics,
     'actions': actions, 'quantities': quantities, 'campaign': campaign_settings}
 
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from px4_sim_ros.bench.worlds import GraphLog
+from benchmarks.worlds import GraphLog
 from px4_sim_ros.flight import ros_world
 from px4_sim_ros.flight.ros_world import RosWorld, WorldError
 from px4_sim_ros.process.children import Child

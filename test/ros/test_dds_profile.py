@@ -31,7 +31,7 @@ def test_a_message_wakes_no_further_thread_of_its_publisher(tmp_path):
     """A thread that is woken for each message takes from the step what the step is there for."""
     context = rclpy.Context()
     rclpy.init(args=[], context=context)
-    subscriber = Child('the subscriber', own_module('px4_sim_ros.ros.tools.bench_subscriber'),
+    subscriber = Child('the subscriber', own_module('benchmarks.subscriber'),
                        log=tmp_path / 'subscriber.txt')
     try:
         node = rclpy.create_node('publisher', context=context)

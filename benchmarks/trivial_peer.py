@@ -115,15 +115,9 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--port', type=int, default=port_of(0), help='to connect to')
     parser.add_argument('--system', type=int, default=1, help='MAVLink system id')
     parser.add_argument('--control', type=float, default=0.0, help='of all motors, 0..1')
-    parser.add_argument('--echo', type=int, default=0, metavar='BYTES',
-                        help='answer with so many bytes, whatever comes, and look at nothing')
     options = parser.parse_args(arguments)
-    if options.echo:
-        answer = bytes(options.echo)
-        serve(connect(options.port), lambda data: answer)
-    else:
-        answers = Answers(options.system, [options.control] * _ROTORS_MOST)
-        serve(connect(options.port), answers.to)
+    answers = Answers(options.system, [options.control] * _ROTORS_MOST)
+    serve(connect(options.port), answers.to)
     return 0
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `bench`: how fast the modes fly, where the time goes, how near the ceiling is."""
+"""How fast the modes fly, where the time goes, how near the ceiling is: `python -m benchmarks`."""
 from __future__ import annotations
 
 import argparse
@@ -8,14 +8,14 @@ import dataclasses
 import json
 import os
 import pathlib
+import sys
 import tempfile
 
-from px4_sim_ros.bench import ceiling, kinds, peers, rounds, table
-from px4_sim_ros.bench.budget import Budget, budget_file
-from px4_sim_ros.bench.flight import FlightSettings
-from px4_sim_ros.bench.machine import Machine
-from px4_sim_ros.bench.results import Results
+from benchmarks import ceiling, kinds, peers, results, rounds
+from benchmarks.flight import FlightSettings
+from benchmarks.machine import Machine
 from px4_sim_ros.cli import output
+from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.flight.px4 import Px4, add_schedule_argument
 from px4_sim_ros.model.errors import ParameterError
@@ -25,7 +25,7 @@ from px4_sim_ros.spec.resources import check_writable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
+    """Add the options."""
     parser.add_argument('--repeat', type=int, default=3, help='rounds; 3 by default')
     parser.add_argument('--only', action='append', default=[], metavar='PATTERN',
                         help="what to fly, such as core/trivial, '*/px4' or 'composed/*'; may be"
@@ -40,17 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
     parser.add_argument('--markdown', type=pathlib.Path, metavar='FILE',
                         help='write the tables of speed here, as a document has them')
-    parser.add_argument('--record-budget', action='store_true',
-                        help='make what is measured the budget of the parts')
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Measure, print the tables, write the JSON and compare with the budget."""
+    """Measure, print the tables, write the files; return the exit code."""
     try:
         if options.repeat < 1:
             raise ParameterError(f'repeat = {options.repeat}: must be at least 1')
-        if options.quick and options.record_budget:
-            raise ParameterError('record-budget: the figures of --quick are too rough for it')
         px4 = Px4.find(options.px4_dir, options.px4_schedule) if options.px4_dir else None
         jmavsim = peers.find_jmavsim(options.jmavsim_dir) if options.jmavsim_dir else None
         there = [peer for peer, is_there in (
@@ -59,22 +55,19 @@ def bench(options: argparse.Namespace) -> int:
             options.only, px4=px4 is not None, px4_schedule=options.px4_schedule, peers=there)
         check_writable('json', options.json)
         check_writable('markdown', options.markdown)
-        if options.record_budget:
-            check_writable('budget', budget_file())
-        budget = Budget.load()
     except ParameterError as error:
-        return output.failed('bench', error, BAD_INPUT)
+        return output.failed('benchmarks', error, BAD_INPUT)
     machine = Machine.here(px4.build if px4 else None)
     try:
         with signals.unwrapped(), tempfile.TemporaryDirectory() as folder:
             if px4 is not None:
                 _say_who_is_missing(there)
-            results = _measure(options, chosen, machine, pathlib.Path(folder), str(jmavsim or ''))
+            measured = _measure(options, chosen, machine, pathlib.Path(folder), str(jmavsim or ''))
     except KeyboardInterrupt:
-        return output.interrupted('bench')
+        return output.interrupted('benchmarks')
     except (OSError, RuntimeError, ParameterError) as error:
-        return output.failed('bench', error, FAILED)
-    _report(options, machine, results, budget)
+        return output.failed('benchmarks', error, FAILED)
+    _report(options, machine, measured)
     return 0
 
 
@@ -88,7 +81,7 @@ def _say_who_is_missing(there: list[str]) -> None:
 def _measure(
     options: argparse.Namespace, chosen: list[kinds.Kind], machine: Machine,
     folder: pathlib.Path, jmavsim: str,
-) -> Results:
+) -> results.Results:
     print(machine, flush=True)
     if machine.busy:
         print('The machine is busy with other work: the figures show no more than that it works.',
@@ -104,30 +97,33 @@ def _measure(
     flight = FlightSettings(
         px4_dir=options.px4_dir, px4_schedule=options.px4_schedule, ceiling=server,
         jmavsim=jmavsim)
-    plan = rounds.RoundPlan(chosen, flight, 0.5, 100, folder)
+    plan = rounds.RoundPlan(chosen, flight, folder)
     if options.quick:
         plan = plan._replace(
-            flight=flight._replace(settle_s=1.0, least_s=2.0, least_wall_s=0.3),
-            share_s=0.05, share_rounds=15)
-    return Results(rounds.run_rounds(plan, 1 if options.quick else options.repeat))
+            flight=flight._replace(settle_s=1.0, least_s=2.0, least_wall_s=0.3))
+    return results.Results(rounds.run_rounds(plan, 1 if options.quick else options.repeat))
 
 
-def _report(
-    options: argparse.Namespace, machine: Machine, results: Results, budget: Budget,
-) -> None:
+def _report(options: argparse.Namespace, machine: Machine, measured: results.Results) -> None:
     print()
-    print(table.text(results))
-    loops, calibration_us = results.loops(), results.calibration_us()
-    warnings = budget.warnings(loops, calibration_us)
-    print('\n'.join(['', *warnings]) if warnings else '\nAll parts are within their budget.')
+    print(results.text(measured))
     if options.json:
         figures = {'machine': dataclasses.asdict(machine), 'quick': options.quick,
-                   **results.to_json(), 'warnings': warnings}
+                   **measured.to_json()}
         atomic_write.write(options.json, json.dumps(figures, indent=2) + '\n')
         print(f'the figures are in {options.json}')
     if options.markdown:
-        atomic_write.write(options.markdown, f'{machine}\n\n{table.markdown(results)}')
+        atomic_write.write(options.markdown, f'{machine}\n\n{results.markdown(measured)}')
         print(f'the tables are in {options.markdown}')
-    if options.record_budget:
-        budget.with_measured(str(machine), calibration_us, loops).save()
-        print(f'The budget is now what was measured: {budget_file()}')
+
+
+def main() -> int:
+    """Run from the command line; return the exit code."""
+    signals.raise_interrupt()
+    parser = ArgumentParser(prog='benchmarks', description=__doc__)
+    add_arguments(parser)
+    return bench(parser.parse_args())
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,22 +1,24 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What all rounds of a benchmark come to: medians, ranges, ratios within a round."""
+"""The results of all rounds: medians, ranges, ratios within a round, as tables and JSON."""
 from __future__ import annotations
 
 import dataclasses
 import statistics
 import typing
 
-from px4_sim_ros.bench.kinds import (
+from benchmarks.kinds import (
     CEILING,
     CEILING_KIND,
     CEILING_ON_ALL_CORES,
     FLIGHTS_WITH_SUBSCRIBER,
     JMAVSIM,
+    OTHERS,
+    PEERS,
     SIH,
     Kind,
 )
-from px4_sim_ros.bench.unit_costs import CALIBRATION, SECOND_DYNAMICS
+from px4_sim_ros.flight.flight_plan import MODES
 from px4_sim_ros.step import graph
 
 Figures = dict[str, typing.Any]
@@ -28,16 +30,9 @@ _COMPARED = (
     *((ours, Kind(peer, 'px4').as_it_comes)
       for ours in (_CORE, _COMPOSED, _CORE.as_it_comes, _COMPOSED.as_it_comes)
       for peer in (JMAVSIM, SIH)))
-# Whose parts have a budget: with nothing to wait for but a peer that costs nearly nothing.
-_BUDGETED = (Kind('core', 'trivial'), Kind('composed', 'trivial'), Kind('separate', 'trivial'))
-# In `separate` parts run at the same time.
-_WITH_PARTS = ('core', 'composed')
-_NO_PARTS_OF_OURS = ('autopilot', 'rest')
-_NOT_BUDGETED = (
-    CALIBRATION, SECOND_DYNAMICS, 'trivial peer alone', 'socket, with the trivial peer')
 # The order of the parts in tables.
 _PLACES = {part: place for place, part in enumerate(
-    ['models', *graph.NODES, *_NO_PARTS_OF_OURS])}
+    ['models', *graph.NODES, 'autopilot', 'rest'])}
 
 
 class Spread(typing.NamedTuple):
@@ -64,37 +59,9 @@ class Spread(typing.NamedTuple):
 class Round:
     """One turn through all kinds."""
 
-    costs: dict[str, tuple[float, float]]           # us a call, calls a step; of parts alone
-    integrators_us: dict[str, float]
     flights: dict[Kind, Figures]
     start_s: dict[str, float] = dataclasses.field(default_factory=dict)
     """From the command to the first HIL_SENSOR, by mode."""
-
-    @property
-    def calibration_us(self) -> float:
-        """A calibration loop without anybody else."""
-        return self.costs[CALIBRATION][0]
-
-    def loops(self) -> dict[str, float]:
-        """Return what has a budget, in calibration loops a step.
-
-        A flight is compared with the loops around it, which others on the machine slow down as
-        well.
-        """
-        loops = {f'alone: {part}': call_us * calls / self.calibration_us
-                 for part, (call_us, calls) in self.costs.items() if part not in _NOT_BUDGETED}
-        for kind in _BUDGETED:
-            if kind not in self.flights:
-                continue
-            flight = self.flights[kind]
-            parts_us = {'all of ours': own_us(flight)}
-            if kind.mode in _WITH_PARTS:
-                parts_us |= {part: flight['parts_us'][part]
-                             for part in _in_order(flight['parts_us'])
-                             if part not in _NO_PARTS_OF_OURS}
-            loops |= {f'{kind.name}: {part}': part_us / flight['calibration_us']
-                      for part, part_us in parts_us.items()}
-        return loops
 
 
 def _in_order(parts: typing.Iterable[str]) -> list[str]:
@@ -159,29 +126,15 @@ class Results:
         return Spread.of(r.flights[kind]['real_time_factor'] / r.flights[other]['real_time_factor']
                          for r in self.rounds)
 
-    def costs(self) -> dict[str, tuple[float, float]]:
-        """Return us a call and calls a step of each part alone."""
-        return {part: (statistics.median(r.costs[part][0] for r in self.rounds), calls)
-                for part, (_, calls) in self.rounds[0].costs.items()}
-
-    def integrators_us(self) -> dict[str, Spread]:
-        """Return what a step of dynamics takes by integrator."""
-        return {name: Spread.of(r.integrators_us[name] for r in self.rounds)
-                for name in self.rounds[0].integrators_us}
-
     def start_s(self) -> dict[str, Spread]:
         """Return the wall time from the command to the first HIL_SENSOR, by mode."""
         return {mode: Spread.of(r.start_s[mode] for r in self.rounds)
                 for mode in self.rounds[0].start_s}
 
     def calibration_us(self) -> float:
-        """Return what a calibration loop takes."""
-        return statistics.median(r.calibration_us for r in self.rounds)
-
-    def loops(self) -> dict[str, float]:
-        """Return what has a budget, in calibration loops; ratios are taken within a round."""
-        each = [r.loops() for r in self.rounds]
-        return {part: statistics.median(loops[part] for loops in each) for part in each[0]}
+        """Return the median of what a calibration loop took around the flights, in us."""
+        return statistics.median(
+            flight['calibration_us'] for r in self.rounds for flight in r.flights.values())
 
     def to_json(self) -> Figures:
         """Return all figures as plain values."""
@@ -197,11 +150,7 @@ class Results:
         return {
             'calibration_us': self.calibration_us(), 'kinds': kinds,
             'ratios': {names: ratio._asdict() for names, ratio in self.ratios().items()},
-            'alone': {part: {'us': us, 'calls_a_step': calls, 'us_a_step': us * calls}
-                      for part, (us, calls) in self.costs().items()},
-            'start_s': {mode: s._asdict() for mode, s in self.start_s().items()},
-            'integrators_us': {n: s._asdict() for n, s in self.integrators_us().items()},
-            'loops': self.loops()}
+            'start_s': {mode: s._asdict() for mode, s in self.start_s().items()}}
 
 
 def _processes(flights: typing.Sequence[Figures]) -> dict[str, dict[str, float]]:
@@ -213,3 +162,106 @@ def _processes(flights: typing.Sequence[Figures]) -> dict[str, dict[str, float]]
     return {name: {key: statistics.median(p[key] for p in processes)
                    for key in ('cpu_percent', 'memory_mib')}
             for name, processes in found.items()}
+
+
+# The tables.
+
+Rows = typing.Sequence[typing.Sequence[str]]
+
+
+def text(results: Results) -> str:
+    """Return the tables."""
+    kinds = results.kinds()
+    first = beside_peers(results)
+    return '\n\n'.join([
+        *(['We, others and the ceiling with PX4, simulated over wall time: median (range)\n'
+           + _columns(first)] if first else []),
+        *([_ratios_text(results)] if results.ratios() else []),
+        'Hovering, simulated over wall time, and wall time of a step in us: median (range)\n'
+        + _columns([_HEADS, *map(_row, kinds)]),
+        'Wall time of a step by part, us, measured in place; the bridge without the waiting\n'
+        + _columns([('mode/autopilot', 'part'), *(
+            (k.kind.name, ', '.join(f'{part} {us:.0f}' for part, us in k.parts_us.items()))
+            for k in kinds if k.kind.mode not in OTHERS)]),
+        'Processes: share of a core, resident memory\n' + _columns([
+            ('mode/autopilot', 'process'), *(
+                (k.kind.name, ', '.join(
+                    f"{name} {p['cpu_percent']:.0f} % {p['memory_mib']:.0f} MiB"
+                    for name, p in k.processes.items())) for k in kinds)]),
+        'From the command to the first HIL_SENSOR, s: ' + ', '.join(
+            f"{mode} {spread.text('.2f')}" for mode, spread in results.start_s().items())
+        + f'\nA calibration loop: {results.calibration_us():.1f} us'])
+
+
+def beside_peers(results: Results) -> list[tuple[str, ...]]:
+    """Return the table that compares whoever flew PX4: a row for its names, one for each."""
+    found = {result.kind: result for result in results.kinds()}
+    rows: list[tuple[str, ...]] = [
+        ('simulator', 'PX4 as in flights', 'of the ceiling', 'PX4 as it comes',
+         'of its ceiling')]
+    for mode in (*MODES, *PEERS, CEILING):
+        kind = Kind(mode, 'px4')
+        if {kind, kind.as_it_comes} & found.keys():
+            rows.append(_beside_peers(mode, found.get(kind), found.get(kind.as_it_comes)))
+    return rows if len(rows) > 1 else []
+
+
+def _beside_peers(
+    name: str, flown: KindResult | None, as_it_comes: KindResult | None,
+) -> tuple[str, ...]:
+    return (
+        name,
+        *((flown.real_time_factor.text('.1f'), _or_nothing(flown.to_ceiling))
+          if flown else ('', '')),
+        *((as_it_comes.real_time_factor.text('.1f'),
+           _or_nothing(as_it_comes.to_ceiling_on_all_cores)) if as_it_comes else ('', '')))
+
+
+def markdown(results: Results) -> str:
+    """Return the tables that a document has."""
+    ratios = [('ratio within a round', 'median (range)'),
+              *((names, ratio.text()) for names, ratio in results.ratios().items())]
+    start = [('mode', 'to the first HIL_SENSOR, s'),
+             *((mode, spread.text()) for mode, spread in results.start_s().items())]
+    memory = [('mode/autopilot', 'resident memory, MiB'),
+              *((k.kind.name, ', '.join(f"{name} {p['memory_mib']:.0f}"
+                                        for name, p in k.processes.items()))
+                for k in results.kinds())]
+    return '\n\n'.join(
+        _markdown_table(rows) for rows in (
+            beside_peers(results), ratios, [_HEADS, *map(_row, results.kinds())], start, memory)
+        if len(rows) > 1) + '\n'
+
+
+def _markdown_table(rows: Rows) -> str:
+    lines = [' | '.join(row) for row in rows]
+    lines.insert(1, ' | '.join('---' for _ in rows[0]))
+    return '\n'.join(f'| {line} |' for line in lines)
+
+
+def _ratios_text(results: Results) -> str:
+    return 'Real-time factors over one another, within a round: median (range)\n' + _columns(
+        [(names, ratio.text()) for names, ratio in results.ratios().items()])
+
+
+_HEADS = ('mode/autopilot', 'real-time factor', 'of the ceiling', 'of that on all cores',
+          'of recorder off', 'ours', 'waiting')
+
+
+def _row(result: KindResult) -> tuple[str, ...]:
+    ratios = result.to_ceiling, result.to_ceiling_on_all_cores, result.to_recorder_off
+    # Of a peer nobody knows what it waits.
+    shares = ('', '') if result.kind.mode in PEERS else (
+        result.own_us.text('.0f'), result.waiting_us.text('.0f'))
+    return result.kind.name, result.real_time_factor.text('.1f'), *map(_or_nothing, ratios), *shares
+
+
+def _or_nothing(spread: Spread | None) -> str:
+    return spread.text() if spread is not None else ''
+
+
+def _columns(rows: Rows) -> str:
+    """Return rows with cells side by side; the last ones are as long as they are."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return '\n'.join('  '.join(
+        cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)

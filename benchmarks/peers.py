@@ -16,8 +16,8 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.bench.kinds import JMAVSIM, SIH
-from px4_sim_ros.bench.worklog import WorkLog
+from benchmarks.kinds import JMAVSIM, SIH
+from benchmarks.worlds import WorkLog
 from px4_sim_ros.flight.instances import PAYLOAD_REMOTE_PORT
 from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.link.hil.server import port_of

@@ -7,16 +7,20 @@ import dataclasses
 import json
 import os
 import pathlib
+import time
 import typing
 
 import tqdm
+from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.bench.flight import FlightError, FlightSettings
-from px4_sim_ros.bench.kinds import OTHERS, PEERS, Kind
-from px4_sim_ros.bench.results import Round
-from px4_sim_ros.bench.unit_costs import calibration_us
+from benchmarks.flight import FlightError, FlightSettings
+from benchmarks.kinds import OTHERS, PEERS, Kind
+from benchmarks.machine import calibration_us
+from benchmarks.results import Round
+from benchmarks.trivial_peer import connect
 from px4_sim_ros.flight.flight_plan import MODES
 from px4_sim_ros.flight.instances import own_instance
+from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.process.child_prefix import own_module
 from px4_sim_ros.process.children import Child
 
@@ -32,8 +36,6 @@ class RoundPlan(typing.NamedTuple):
 
     kinds: typing.Sequence[Kind]
     flight: FlightSettings          # how long; kind and instance are set for each
-    share_s: float                  # wall time for each part alone
-    share_rounds: int
     folder: pathlib.Path            # for all that is written on the way
 
 
@@ -47,7 +49,7 @@ def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
     """
     rounds: list[Round] = []
     kinds = list(plan.kinds)
-    with tqdm.tqdm(total=repeat * (1 + len(kinds)), unit='flight', disable=None) as bar:
+    with tqdm.tqdm(total=repeat * len(kinds), unit='flight', disable=None) as bar:
         for _ in range(repeat):
             flights = {}
             for kind in tuple(kinds):
@@ -60,18 +62,36 @@ def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
                     bar.write(f'{error}: {kind.name} is left out')
                     kinds.remove(kind)
                 bar.update()
-            bar.set_postfix_str('parts alone')
-            alone = _run('parts alone', [
-                'px4_sim_ros.bench.unit_costs', str(plan.share_s), str(plan.share_rounds)],
-                plan.folder, {})
-            bar.update()
             modes = [mode for mode in MODES if any(kind.mode == mode for kind in flights)]
             with own_instance(of_px4=True, flies_here=False) as instance:
-                start = _run('the start', [
-                    'px4_sim_ros.bench.start_up', str(instance), *modes], plan.folder, {})
-            rounds.append(Round(**alone, **start, flights=flights))
+                start_s = {mode: first_sensor_s(mode, instance, plan.folder / f'start_{mode}.txt')
+                           for mode in modes}
+            rounds.append(Round(flights, start_s))
     return [dataclasses.replace(each, flights={kind: each.flights[kind] for kind in kinds})
             for each in rounds]
+
+
+def first_sensor_s(mode: str, instance: int, log: pathlib.Path) -> float:
+    """Return the wall time from the start of `fly` until an autopilot that waits gets a frame.
+
+    :param log: a file for what `fly` prints
+    :raises RuntimeError: it has ended, or sent nothing
+    """
+    started_s = time.perf_counter()
+    fly = Child(f'fly --mode {mode}', own_module(
+        'px4_sim_ros', 'fly', '--mode', mode, '--autopilot', 'none', '--instance',
+        str(instance)), log=log)
+    try:
+        with connect(port_of(instance)) as link:
+            parser = mavlink.MAVLink(None)
+            parser.robust_parsing = True
+            while data := link.recv(65536):
+                if any(message.get_type() == 'HIL_SENSOR'
+                       for message in parser.parse_buffer(data) or ()):
+                    return time.perf_counter() - started_s
+            raise RuntimeError(f'{fly.name} has closed the link before the first HIL_SENSOR')
+    finally:
+        fly.stop(_STOP_TIMEOUT_S)
 
 
 def _flight(plan: RoundPlan, kind: Kind) -> dict[str, typing.Any]:
@@ -82,7 +102,7 @@ def _flight(plan: RoundPlan, kind: Kind) -> dict[str, typing.Any]:
     before_us = calibration_us(_CALIBRATION_S)
     with own_instance(of_px4=True, flies_here=False) as instance:
         settings = plan.flight._replace(kind=kind, instance=instance)
-        figures = _run(kind.name, ['px4_sim_ros.bench.flight', settings.to_json()],
+        figures = _run(kind.name, ['benchmarks.flight', settings.to_json()],
                        plan.folder, environment)
     after_us = calibration_us(_CALIBRATION_S)
     return figures | {'calibration_us': 0.5 * (before_us + after_us)}
@@ -94,7 +114,7 @@ def _run(
 ) -> dict[str, typing.Any]:
     """Run a measurement to its end and return what it has written.
 
-    :param module: of this package, and its arguments; the file to write comes after them
+    :param module: its name and its arguments; the file to write comes after them
     :raises FlightError: it has failed
     """
     output, log = folder / 'output.json', folder / 'log.txt'

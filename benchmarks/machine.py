@@ -1,22 +1,89 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What processes take: share of a core and resident memory."""
+"""The machine of a benchmark, how fast it is now, and what processes take of it."""
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import math
+import os
+import pathlib
+import platform
+import re
 import time
 import typing
 
 import psutil
 
-_BYTES_PER_MIB = 2**20
+from px4_sim_ros.flight.px4 import px4_version
+
+_BYTES_PER_GIB, _BYTES_PER_MIB = 2**30, 2**20
+_CALIBRATION_TURNS = 1000
 # Of the command lines of what the benchmark starts; what comes after is the first node, if any.
 _WORLD = 'px4_sim_ros.ros.world'
 _OTHERS = {
     'px4_sim_ros.flight.pilot_process': 'pilot',
     'px4_sim_ros.autopilot.process': 'embedded autopilot',
-    'px4_sim_ros.bench.trivial_peer': 'trivial peer',
-    'px4_sim_ros.ros.tools.bench_subscriber': 'subscriber'}
+    'benchmarks.trivial_peer': 'trivial peer',
+    'benchmarks.subscriber': 'subscriber'}
+# Load per core at the start above which figures are not to be trusted.
+_BUSY = 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """A machine at the start of a benchmark."""
+
+    cpu: str
+    cores: int
+    virtual: bool
+    memory_gib: float
+    kernel: str
+    python: str
+    load_average: float       # over the last minute
+    px4: str                  # version of the PX4 that flies, '' for none
+
+    @classmethod
+    def here(cls, px4_build: pathlib.Path | None) -> Machine:
+        """Return this machine now."""
+        with open('/proc/cpuinfo', encoding='utf-8') as file:
+            text = file.read()
+        model = re.search(r'^model name\s*:\s*(.+)$', text, re.M)
+        return cls(
+            model[1].strip() if model else platform.machine(), os.cpu_count() or 1,
+            re.search(r'^flags\s*:.*\bhypervisor\b', text, re.M) is not None,
+            round(psutil.virtual_memory().total / _BYTES_PER_GIB, 1), platform.release(),
+            platform.python_version(), round(os.getloadavg()[0], 2),
+            px4_version(px4_build) if px4_build else '')
+
+    @property
+    def busy(self) -> bool:
+        """Whether others work on it."""
+        return self.load_average > _BUSY * self.cores
+
+    def __str__(self) -> str:
+        """Return a line."""
+        kind = 'virtual cores' if self.virtual else 'cores'
+        px4 = f', PX4 {self.px4}' if self.px4 else ''
+        return (f'{self.cpu}, {self.cores} {kind}, {self.memory_gib:g} GiB, Linux {self.kernel},'
+                f' Python {self.python}{px4}, load average {self.load_average:.2f} at the start')
+
+
+def calibration_us(wall_s: float) -> float:
+    """Return the mean wall time of a calibration loop over a time, in us.
+
+    The loop is plain Python that is no part of the package: the unit in which machines differ.
+    """
+    turns, started_s = 0, time.perf_counter()
+    while (spent_s := time.perf_counter() - started_s) < wall_s or not turns:
+        x, values = 0.5, [0.0] * 8
+        for i in range(_CALIBRATION_TURNS):
+            values[i & 7] = x
+            pair = (x, values[(i + 3) & 7])
+            x = math.sqrt(0.3 + 0.4 * pair[0] * pair[1])
+        turns += 1
+    return spent_s / turns * 1e6
+
 
 
 class ProcessUsage(typing.NamedTuple):

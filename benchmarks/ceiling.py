@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import threading
 
-from px4_sim_ros.bench.worklog import WorkLog
+from benchmarks.worlds import WorkLog
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import AWAKE_S, port_of
 from px4_sim_ros.model.environment.environment import Environment

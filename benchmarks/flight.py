@@ -15,11 +15,11 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.bench import ceiling, peers, worlds
-from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, PEERS, Kind
-from px4_sim_ros.bench.subscriber import OutsideSubscriber
-from px4_sim_ros.bench.usage import Usage
-from px4_sim_ros.bench.worklog import Window
+from benchmarks import ceiling, peers, worlds
+from benchmarks.kinds import CEILING, CEILING_KIND, PEERS, Kind
+from benchmarks.machine import Usage
+from benchmarks.subscriber import OutsideSubscriber
+from benchmarks.worlds import Window
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.pilot_process import PilotProcess
 from px4_sim_ros.flight.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, world_parameters
@@ -239,7 +239,7 @@ def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> 
     if settings.kind.autopilot == 'trivial':
         control = _TRIVIAL_SHARE * hover_control(configuration)
         return Child('the trivial peer', own_module(
-            'px4_sim_ros.bench.trivial_peer', '--port', str(port_of(settings.instance)),
+            'benchmarks.trivial_peer', '--port', str(port_of(settings.instance)),
             '--system', str(settings.instance + 1), '--control', repr(control)))
     px4 = None
     if settings.kind.autopilot == 'px4':
