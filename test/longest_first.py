@@ -22,7 +22,7 @@ FILES = (
     'flight/test_vehicles_fly.py', 'recording/test_report.py', 'ros/test_nodes.py',
     'ros/test_equality_of_vehicles.py', 'docs/test_pages.py', 'autopilot/test_estimator.py',
     'link/test_link_fuzz.py', 'test_package.py', 'flight/test_unread.py',
-    'recording/test_comparison.py', 'flight/test_live_page.py', 'recording/test_rosbag2_import.py',
+    'recording/test_comparison.py', 'recording/test_rosbag2_import.py',
     'model/test_ground_contact.py', 'flight/test_soak.py', 'link/test_hil_decoder.py',
     'link/test_pilot.py', 'link/test_lockstep.py', 'flight/test_top.py',
     'viewing/test_visualizer.py', 'flight/test_bad_input.py', 'ros/test_interposed.py',

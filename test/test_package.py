@@ -122,7 +122,6 @@ def test_packages_without_a_key_are_imported_where_they_are_needed():
 
 @pytest.mark.parametrize(('package', 'words'), [
     ('pygeomag', ['fly']), ('plotly', ['fly', '--report', 'page.html']),
-    ('plotly', ['top', '--page', 'page.html']),
     ('distributed', ['campaign', 'wind_limit', '--executor', 'dask'])])
 def test_one_that_is_missing_is_named_before_anything_starts(package, words, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)

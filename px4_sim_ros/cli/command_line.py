@@ -20,7 +20,7 @@ COMMANDS = {
     'fly': 'fly a mission from start to summary',
     'replay': 'fly the commands of a recording again, or play it',
     'refly': 'fly the mission of a recording again, with its autopilot',
-    'compare': 'compare two recordings, or the integrators',
+    'compare': 'compare two recordings',
     'campaign': 'fly a scenario many times while something varies in it',
     'validate': 'fly a real flight through the model: how wrong is it',
     'identify': 'numbers of a vehicle file from real flights',

@@ -1,22 +1,19 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `compare`: two recordings, or one recording with all integrators."""
+"""The command `compare`: two recordings."""
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
-import math
 import pathlib
 import sys
 import typing
 
-import tqdm
-
 from px4_sim_ros.cli import by_vehicle, output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.cli.terminal import console
-from px4_sim_ros.model.errors import DivergedError, ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis.comparison import (
     BagComparison,
@@ -25,7 +22,6 @@ from px4_sim_ros.recording.analysis.comparison import (
 )
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
-from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.report import comparison_report as report
@@ -36,13 +32,7 @@ _EXIT_DIFFERENT = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
-    parser.add_argument('bags', nargs='+', metavar='BAG',
-                        help='folder of a recording: two, or one with --integrators')
-    parser.add_argument('--integrators', action='store_true',
-                        help='fly the commands of one recording with each integrator')
-    parser.add_argument('--window', type=float, default=WINDOW_S, metavar='SECONDS',
-                        help='with --integrators: all begin again at the recorded motion after so'
-                        ' much simulated time; 0: never')
+    parser.add_argument('bags', nargs=2, metavar='BAG', help='folders of two recordings')
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
     parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
                         help='write a page with curves over time here')
@@ -51,20 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def compare(options: argparse.Namespace) -> int:
     """Print what came of it; return 0 if the runs are identical, 1 if not, 2 for bad input."""
     try:
-        if len(options.bags) != (1 if options.integrators else 2):
-            raise ParameterError('name two recordings, or one and --integrators')
-        if not options.window >= 0.0:
-            raise ParameterError(f'window {options.window:g}: must be at least 0 s')
         check_writable('json', options.json)
         check_page('plot', options.plot)
-        first, *others = (vehicles_of(folder) for folder in options.bags)
-        if not others:
-            return by_vehicle.each(options, first, ('json', 'plot'), lambda bag: _study(
-                bag, options))
-        pairs = _paired(first, others[0])
+        first, other = (vehicles_of(folder) for folder in options.bags)
+        pairs = _paired(first, other)
         return by_vehicle.each(options, first, ('json', 'plot'), lambda bag: _compare(
             bag, pairs[bag.run.namespace], options))
-    except (BagError, ParameterError, DivergedError, OSError) as error:
+    except (BagError, ParameterError, OSError) as error:
         return output.failed('compare', error, BAD_INPUT)
 
 
@@ -133,23 +116,6 @@ def _write_files(found: BagComparison, apart: Deviation, options: argparse.Names
         if not apart.groups:
             raise ParameterError(f'plot {options.plot}: there is nothing to plot')
         _write_plot(options.plot, report.deviation_figure(apart))
-
-
-def _study(bag: BagReader, options: argparse.Namespace) -> int:
-    with tqdm.tqdm(unit='step', disable=None) as bar:
-        def show(done: int, of: int) -> None:
-            bar.total = of
-            bar.update(done - bar.n)
-
-        found = study_integrators(bag, options.window or math.inf, on_progress=show)
-    console().print(report.study_table(found))
-    if bag.damage:
-        print(f'compare: {bag.damage}', file=sys.stderr)
-    if options.json:
-        _write_json(options.json, report.study_json(found))
-    if options.plot:
-        _write_plot(options.plot, report.study_figure(found))
-    return 0
 
 
 def _write_json(path: pathlib.Path, content: dict[str, typing.Any]) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import pathlib
 import typing
 
 from px4_sim_ros.cli import output
@@ -151,9 +150,6 @@ def add_parsers(commands: typing.Any) -> None:
         '--once', action='store_true',
         help='print one snapshot, after some 2 s; so without a terminal')
     parsers['top'].add_argument('--json', action='store_true', help='one snapshot for programs')
-    parsers['top'].add_argument(
-        '--page', metavar='FILE.html', type=pathlib.Path,
-        help='also write a page with plots, again and again until Ctrl-C or the end of the graph')
     parsers['sensor'].add_argument(
         'name', type=_sensor_name,
         help=f"one of {', '.join(_sensors())}, or a further one such as imu_1")

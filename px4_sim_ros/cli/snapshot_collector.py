@@ -3,7 +3,6 @@
 """Snapshots of a running graph, from what its nodes report about themselves."""
 from __future__ import annotations
 
-import collections
 import dataclasses
 import math
 import typing
@@ -23,7 +22,6 @@ from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S, kind_and_index
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
-from px4_sim_ros.recording.analysis.counters import Counters, CounterSample, columns, counter_sample
 from px4_sim_ros.ros.framework import diagnostics
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.step import graph, side_topics
@@ -98,21 +96,16 @@ class _Interval:
 
 
 class _Node:
-    """The last two samples of a node, its last values, and its earlier counters."""
+    """The last two samples of a node, and its last values."""
 
-    def __init__(self, rounds: int) -> None:
+    def __init__(self) -> None:
         self.values: dict[str, str] = {}
         self.heard_s: float | None = None
         self.later: _Sample | None = None
         self.earlier: _Sample | None = None
-        # Of this run.
-        self.samples: collections.deque[CounterSample] = collections.deque(maxlen=rounds)
 
     def take(self, sample: _Sample, values: dict[str, str], now_s: float) -> None:
         """Take note of a message."""
-        if self.later and (
-                sample.begin != self.later.begin or sample.time_us < self.later.time_us):
-            self.samples.clear()
         if self.later and sample.sent_s - self.later.sent_s >= _SHORTEST_INTERVAL_S:
             self.earlier = self.later
         self.later, self.values, self.heard_s = sample, values, now_s
@@ -128,19 +121,17 @@ class _Node:
 class SnapshotCollector:
     """Takes in the messages of a graph and sums them up."""
 
-    def __init__(self, namespace: str, now_s: float, rounds: int = 0) -> None:
+    def __init__(self, namespace: str, now_s: float) -> None:
         """Listen from a wall time on.
 
         :param namespace: of the graph, as ROS writes it in full
-        :param rounds: how many messages of each node are kept for `counters`
         """
         self._namespace = namespace
-        self._rounds = rounds
         self._since_s = now_s
         self._status: RunStatus | None = None
         self._begins = 0
         # What is optional is shown once it has reported.
-        self._nodes = {kind: _Node(rounds) for kind in graph.of_instances({}).nodes}
+        self._nodes = {kind: _Node() for kind in graph.of_instances({}).nodes}
         self.link_state: str | None = None
 
     # Messages.
@@ -170,9 +161,6 @@ class SnapshotCollector:
             self.expect(name)
             node = self._nodes[name]
             node.take(_sample(status, time_us, self._begins, sent_s), values_of(status), now_s)
-            sample = counter_sample(status, time_us) if self._rounds else None
-            if sample:
-                node.samples.append(sample)
 
     def expect(self, name: str) -> None:
         """Give a node a row, even if it has not reported; the first of each kind have theirs."""
@@ -180,7 +168,7 @@ class SnapshotCollector:
             for kind in [kind for kind, node in self._nodes.items()
                          if '/' not in kind and kind != 'manager' and node.heard_s is None]:
                 del self._nodes[kind]
-        self._nodes.setdefault(name, _Node(self._rounds))
+        self._nodes.setdefault(name, _Node())
 
     def has_two_rounds(self) -> bool:
         """Return whether there are differences of all nodes."""
@@ -206,11 +194,6 @@ class SnapshotCollector:
             nodes={name: self._node(self._nodes[name], now_s) for name in self._names()},
             autopilot=self._autopilot(now_s),
             vehicles={vehicle: self._vehicle(vehicle, now_s) for vehicle in self._vehicles()})
-
-    def counters(self) -> dict[str, Counters]:
-        """Return what the nodes have counted in this run, as far as it was kept."""
-        return {name: columns(self._nodes[name].samples) for name in self._names()
-                if self._nodes[name].samples}
 
     def _names(self) -> list[str]:
         """Return all nodes in the order of the graph."""
@@ -256,7 +239,7 @@ class SnapshotCollector:
             busy_percent=interval.percent(interval.busy_s))
 
     def _link(self, vehicle: str, now_s: float) -> LinkSnapshot:
-        bridge = self._nodes.get(graph.qualified(vehicle, 'hil_bridge'), _Node(0))
+        bridge = self._nodes.get(graph.qualified(vehicle, 'hil_bridge'), _Node())
         state = bridge.values.get('state') if vehicle else self.link_state
         counters = {key: int(text) for key, text in bridge.values.items()
                     if key == 'replies' or key in TROUBLES}

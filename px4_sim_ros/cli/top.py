@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `top`: what a running graph does, node by node, on a terminal and on a page."""
+"""The command `top`: a running graph, node by node, on a terminal."""
 from __future__ import annotations
 
 import argparse
@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import pathlib
 import sys
 import time
 import typing
@@ -21,7 +20,7 @@ from rich.text import Text
 from std_msgs.msg import String
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.cli.graph_snapshot import (
     NODE_FIGURES,
     AutopilotSnapshot,
@@ -32,18 +31,13 @@ from px4_sim_ros.cli.graph_snapshot import (
 )
 from px4_sim_ros.cli.snapshot_collector import FOUND_AFTER_S, SnapshotCollector
 from px4_sim_ros.cli.terminal import console
-from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.session import spin_once
 from px4_sim_ros.ros.tools.control_client import Control, ControlError
-from px4_sim_ros.spec.resources import check_page
 from px4_sim_ros.step import side_topics
-
-if typing.TYPE_CHECKING:       # it draws, which takes a while to import
-    from px4_sim_ros.cli.live_page import LivePage
 
 _REFRESH_S = 0.5
 # Ctrl-C is noticed after this; each spin costs.
@@ -57,20 +51,16 @@ _STYLES = {terms.WELL: 'green', terms.NOTABLE: 'yellow', terms.TROUBLE: 'bold re
 
 def top(options: argparse.Namespace) -> int:
     """Show the graph until Ctrl-C, or once; return the exit code."""
-    try:
-        page = _page(options.page)
-    except ParameterError as error:
-        return output.failed('top', error, BAD_INPUT)
-    live = not (options.once or options.json) and (page is not None or _can_redraw())
+    live = not (options.once or options.json) and _can_redraw()
     control = Control(options.namespace)
     with contextlib.closing(control):
         try:
-            collector = _listen(control, page.rounds if page else 0)
+            collector = _listen(control)
             _ = control.status        # raises when there is no graph
             if live:
-                _show_live(control, collector, page)
+                _show_live(control, collector)
             else:
-                _print_once(control, collector, options.json, page)
+                _print_once(control, collector, options.json)
         except ControlError as error:
             return output.failed('top', error, FAILED)
         except KeyboardInterrupt:
@@ -78,22 +68,14 @@ def top(options: argparse.Namespace) -> int:
     return 0
 
 
-def _page(path: pathlib.Path | None) -> LivePage | None:
-    if path is None:
-        return None
-    check_page('page', path)
-    from px4_sim_ros.cli.live_page import LivePage
-    return LivePage(path)
-
-
 def _can_redraw() -> bool:
     return sys.stdout.isatty() and not Console().is_dumb_terminal
 
 
-def _listen(control: Control, rounds: int) -> SnapshotCollector:
+def _listen(control: Control) -> SnapshotCollector:
     """Return a collector that takes in the graph's messages when the node of `control` is spun."""
     node = control.node
-    collector = SnapshotCollector(node.get_namespace(), time.monotonic(), rounds)
+    collector = SnapshotCollector(node.get_namespace(), time.monotonic())
 
     def on_link(state: String) -> None:
         collector.link_state = state.data
@@ -116,9 +98,7 @@ def _expect_managed(control: Control, collector: SnapshotCollector) -> None:
         collector.expect(name)
 
 
-def _print_once(
-    control: Control, collector: SnapshotCollector, as_json: bool, page: LivePage | None,
-) -> None:
+def _print_once(control: Control, collector: SnapshotCollector, as_json: bool) -> None:
     def is_complete() -> bool:
         _expect_managed(control, collector)
         return collector.has_two_rounds()
@@ -126,43 +106,18 @@ def _print_once(
     control.comes(is_complete, _TWO_ROUNDS_S)      # if not, a node is silent, as the snapshot shows
     snapshot = collector.snapshot(time.monotonic())
     print(to_json(snapshot) if as_json else to_text(snapshot, console().width))
-    if page:
-        page.finish(snapshot, collector.counters())
 
 
-def _show_live(control: Control, collector: SnapshotCollector, page: LivePage | None) -> None:
-    """Show the graph until Ctrl-C, on a terminal, on a page or on both.
-
-    A page ends with the graph; a terminal goes on and shows the next one.
-    """
-    stop, is_gone = Stop(), False
-    if page:
-        print(f'writes {page.path} every {page.period_s:g} s; Ctrl-C ends it', flush=True)
-    with _screen() as show:
-        while not (stop.asked or is_gone):
+def _show_live(control: Control, collector: SnapshotCollector) -> None:
+    """Show the graph on the terminal until Ctrl-C."""
+    stop = Stop()
+    with Live(console=console(), screen=True, auto_refresh=False) as display:
+        while not stop.asked:
             _expect_managed(control, collector)
             now_s = time.monotonic()
-            snapshot = collector.snapshot(now_s)
-            show(snapshot)
-            if page and page.is_due(now_s):
-                page.write(snapshot, collector.counters(), now_s)
+            display.update(picture(collector.snapshot(now_s)), refresh=True)
             while not stop.asked and time.monotonic() < now_s + _REFRESH_S:
                 spin_once(control.node, _SPIN_S)
-            is_gone = page is not None and not control.statuses.is_connected
-    if page:
-        page.finish(collector.snapshot(time.monotonic()), collector.counters())
-        print(f"{'the graph has gone; ' if is_gone else ''}{page.path}:"
-              f' {page.path.stat().st_size / 1e6:.1f} MB')
-
-
-@contextlib.contextmanager
-def _screen() -> typing.Iterator[typing.Callable[[Snapshot], None]]:
-    """Yield what redraws a screen of its own, which leaves the terminal as it was; or nothing."""
-    if not _can_redraw():
-        yield lambda snapshot: None
-        return
-    with Live(console=console(), screen=True, auto_refresh=False) as display:
-        yield lambda snapshot: display.update(picture(snapshot), refresh=True)
 
 
 # Its picture.

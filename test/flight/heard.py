@@ -21,8 +21,8 @@ def said(values, name, message='', owner=PACKAGE):
 class Heard:
     """A collector, and the nodes that it hears."""
 
-    def __init__(self, namespace='/', rounds=0):
-        self.collector = SnapshotCollector(namespace, 0.0, rounds)
+    def __init__(self, namespace='/'):
+        self.collector = SnapshotCollector(namespace, 0.0)
 
     def node(self, name, now_s, *, time_us=0, owner=PACKAGE, **values):
         message = DiagnosticArray(status=[said(values, name, owner=owner)])

@@ -57,8 +57,7 @@ def test_a_file_that_is_only_for_reading_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('words', [
     ['report', 'bag', '-o', 'out.pdf'], ['fly', '--report', 'out.pdf'],
-    ['compare', 'a', 'b', '--plot', 'out.pdf'], ['replay', 'a', '--plot', 'out.pdf'],
-    ['top', '--page', 'out.pdf']])
+    ['compare', 'a', 'b', '--plot', 'out.pdf'], ['replay', 'a', '--plot', 'out.pdf']])
 def test_a_page_has_the_name_of_one(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'a').mkdir()

@@ -121,28 +121,6 @@ def test_the_real_time_factor_is_that_of_the_wall_time_that_the_manager_counts(h
     assert heard.snapshot(3.0).real_time_factor == 0.0
 
 
-def test_counters_are_kept_as_long_as_wanted_and_those_of_another_run_are_not():
-    heard = Heard(rounds=3)
-    heard.manager()
-    heard.node('/imu', 0.5, time_us=7_000_000, steps=0, busy_s=0.0)     # no step yet
-    assert heard.collector.counters() == {}
-    for second in range(1, 6):
-        for name in 'gps', 'imu':
-            heard.node(f'/{name}', second, time_us=second * 1_000_000, steps=250 * second,
-                       busy_s=0.1 * second, lifecycle='active')
-    kept = heard.collector.counters()
-    assert list(kept) == ['imu', 'gps']
-    assert kept['imu'].time_s.tolist() == [3.0, 4.0, 5.0]
-    assert kept['imu'].values['busy_s'] == pytest.approx([0.3, 0.4, 0.5])
-    heard.manager(run=2)
-    heard.node('/imu', 6.0, time_us=6_000_000, steps=1500)
-    heard.node('/gps', 6.0, time_us=400_000, steps=100)
-    kept = heard.collector.counters()
-    assert [kept[name].time_s.tolist() for name in ('imu', 'gps')] == [[6.0], [0.4]]
-    heard.node('/imu', 6.1, time_us=500_000, steps=125)     # the one before was a late one
-    assert heard.collector.counters()['imu'].time_s.tolist() == [0.5]
-
-
 def test_a_graph_that_was_started_anew_is_a_new_begin(heard):
     heard.manager(steps=100)
     heard.node('/manager', 1.0, time_us=400_000, steps=100)

@@ -12,14 +12,11 @@ import shutil
 
 import pytest
 from campaigns import campaign, folder_of, row_of
-from heard import Heard
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.campaign_report import write_report
 from px4_sim_ros.campaign.paths import FlownPath
 from px4_sim_ros.cli.command_line import main
-from px4_sim_ros.cli.live_page import LivePage
-from px4_sim_ros.model.timebase import US_PER_S
 
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
 WIDTHS_PX = {'desk': 1280, 'phone': 390}
@@ -106,10 +103,6 @@ def deviation(folder, page):
     run('replay', hover(folder), '--set', 'dynamics.substeps=1', '--plot', page)
 
 
-def integrators(folder, page):
-    run('compare', '--integrators', hover(folder), '--plot', page)
-
-
 def validation(folder, page):
     run('validate', hover(folder), '--vehicle', 'iris', '--report', page)
 
@@ -125,33 +118,8 @@ def verification(folder, page):
     page.write_text(report.page([outcome(check) for check in all_checks()[:4]]), encoding='utf-8')
 
 
-def heard():
-    """Return a graph that has been heard for some seconds."""
-    found = Heard(rounds=100)
-    found.collector.link_state = 'LOCKED'
-    found.manager(sim_time_s=4, real_time_factor='4.000', speed_factor='0')
-    for second in range(1, 5):
-        for name, more in {'manager': {
-                'sim_time_s': second, 'wall_time_s': 0.25 * second, 'real_time_factor': '4.000',
-                'paced_s': 0.0}, 'dynamics': {}, 'hil_bridge': {'misses': second}}.items():
-            found.node(f'/{name}', 0.25 * second, time_us=second * US_PER_S, lifecycle='active',
-                       steps=250 * second, busy_s=0.1 * second, **more)
-    return found
-
-
-def live(folder, page):
-    found = heard()
-    LivePage(page).write(found.snapshot(1.0), found.collector.counters(), 1.0)
-
-
-def last_live(folder, page):
-    found = heard()
-    LivePage(page).finish(found.snapshot(1.0), found.collector.counters())
-
-
 KINDS = {one.__name__: one for one in (
-    flight, fleet, campaign_page, deviation, integrators, validation, identification, verification,
-    live, last_live)}
+    flight, fleet, campaign_page, deviation, validation, identification, verification)}
 
 # What is drawn of each figure: of a plane one the shapes of each trace, of one in space its canvas.
 _DRAWN = """

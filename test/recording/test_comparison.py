@@ -348,12 +348,9 @@ def test_without_a_terminal_a_table_is_as_wide_as_it_needs(flights, capsys, monk
 
 
 @pytest.mark.parametrize('arguments, sentence', [
-    (['{0}/a'], 'name two recordings, or one and --integrators'),
-    (['{0}/a', '{0}/again', '--integrators'], 'name two recordings, or one and --integrators'),
     (['{0}/a', '{0}/none'], 'bag {0}/none: there is no such folder'),
     (['{0}/a', '{0}/again', '--json', '{0}/none/x'],
      'json {0}/none/x: its folder is missing or cannot be written'),
-    (['{0}/a', '--integrators', '--window', '-1'], 'window -1: must be at least 0 s'),
 ])
 def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
     assert run_command(*(a.format(flights) for a in arguments)) == 2
@@ -363,7 +360,6 @@ def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
 @pytest.mark.slow
 def test_comparing_needs_no_ros(flights):
     """The libraries for comparing do not load rclpy."""
-    code = ('import sys; from px4_sim_ros.recording.analysis import integrator_study;'
-            ' from px4_sim_ros.recording.report import comparison_report;'
+    code = ('import sys; from px4_sim_ros.recording.report import comparison_report;'
             ' assert "rclpy" not in sys.modules')
     subprocess.run([sys.executable, '-c', code], check=True)

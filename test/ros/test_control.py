@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the commands to a graph say of a manager or a sensor that hangs, or that is not there."""
 import os
-import re
 import threading
 import time
 
@@ -164,21 +163,3 @@ def test_steps_that_nobody_takes_are_no_success(here, manager, monkeypatch):
         1, 'step: manager does not answer\n', 1)
 
 
-def test_a_page_ends_with_the_graph(here, manager, tmp_path):
-    path = tmp_path / 'live.html'
-    manager('RUNNING', 'RUNNING')
-
-    def end_when_it_is_written():
-        while not path.exists():
-            time.sleep(0.01)
-        manager.end()
-
-    end = threading.Thread(target=end_when_it_is_written, daemon=True)
-    end.start()
-    result = here('top', '--page', path)
-    end.join()
-    assert (result.returncode, result.stderr) == (0, '')
-    first, last = result.stdout.splitlines()
-    assert first == f'writes {path} every 2 s; Ctrl-C ends it'
-    assert re.fullmatch(rf'the graph has gone; {path}: \d+\.\d MB', last)
-    assert [file.name for file in tmp_path.iterdir()] == ['live.html']

@@ -97,7 +97,7 @@ def deviation(one: BagReader, other: BagReader) -> Deviation:
     found: dict[str, GroupDeviation] = {}
     turned_over_at_s: tuple[float | None, float | None] = None, None
     for topic, measure in (
-            (_ODOMETRY, motion_deviation), (_ROTORS, _rotor_deviation),
+            (_ODOMETRY, _motion_deviation), (_ROTORS, _rotor_deviation),
             (_BATTERY, _battery_deviation)):
         if topic not in mine or topic not in yours:
             continue
@@ -121,7 +121,7 @@ def _turned_over_at_s(
     return first(one), first(other)
 
 
-def motion_deviation(one: _Values, other: _Values) -> dict[str, np.ndarray]:
+def _motion_deviation(one: _Values, other: _Values) -> dict[str, np.ndarray]:
     """Return the deviation of two motions, by the first four groups; arrays of (n,).
 
     :param one: `position_m` (n, 3) in ENU, `velocity_m_s` and `rate_rad_s` (n, 3) in FLU, and

@@ -18,8 +18,7 @@ from rich.table import Table
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference
-from px4_sim_ros.recording.analysis.deviation import GROUPS, Deviation
-from px4_sim_ros.recording.analysis.integrator_study import TOLERANCE, IntegratorStudy
+from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.message_difference import value_text
 from px4_sim_ros.recording.report import report_page
 
@@ -29,7 +28,6 @@ if typing.TYPE_CHECKING:       # it takes a third of a second to import
 _PLOTTED_POINTS = 4000         # of a curve
 _ROW_HEIGHT_PX = 220
 _MARGIN_PX = {'l': 66, 'r': 120, 't': 46, 'b': 48}
-_FLIGHT_PARTS = 'in the air', 'whole flight'
 
 
 def comparison_table(comparison: BagComparison) -> Group:
@@ -57,31 +55,6 @@ def deviation_table(deviation: Deviation) -> Table:
     return table
 
 
-def study_table(study: IntegratorStudy) -> Group:
-    """Return maximum and rms error of each integrator, and what it costs."""
-    errors = _table('integrator', 'where', 'error', *(
-        f'>{group}\n{GROUPS[group].unit}' for group in _study_groups(study)))
-    costs = _table('integrator', '>wall time', '>real-time factor')
-    for name, found in study.integrators.items():
-        label = f'{name} *' if name == study.own else name
-        for part, steps in zip(_FLIGHT_PARTS, _masks(study)):
-            for kind, figure in (('maximum', found.maximum), ('rms', found.rms)):
-                errors.add_row(label, part, kind, *(
-                    f'{figure(group, steps):.2g}' for group in found.errors))
-        costs.add_row(label, f'{found.wall_s:.2f} s', f'{study.real_time_factor(name):.1f}')
-    return Group(f'errors of integrators, {_window_text(study)}', errors, costs,
-                 study_sentence(study))
-
-
-def study_sentence(study: IntegratorStudy) -> str:
-    """Return what the numbers of a study refer to."""
-    same = ('gives the recorded motion bit for bit' if study.is_reproduced else
-            'does not give the recorded motion bit for bit: versions or machine have changed')
-    return (f'* the integrator of the run; with it the dynamics {same}. Errors are against rk45'
-            f' with tolerances of {TOLERANCE:g}, which took {study.reference_wall_s:.1f} s.'
-            f' {np.mean(study.in_air):.0%} of the flight count as in the air.')
-
-
 def comparison_json(comparison: BagComparison) -> dict[str, typing.Any]:
     """Return a comparison as JSON holds it; values of fields are texts."""
     return {
@@ -104,23 +77,6 @@ def deviation_json(deviation: Deviation) -> dict[str, typing.Any]:
         'rms': _finite(group.rms)} for name, group in deviation.groups.items()}
 
 
-def study_json(study: IntegratorStudy) -> dict[str, typing.Any]:
-    """Return the figures of a study as JSON holds them; None is an infinite one."""
-    return {
-        'bag': study.name, 'integrator_of_the_run': study.own,
-        'is_reproduced': study.is_reproduced, 'window_s': _finite(study.window_s),
-        'reference': {'integrator': 'rk45', 'tolerance': TOLERANCE,
-                      'wall_s': study.reference_wall_s},
-        'in_air_share': float(np.mean(study.in_air)),
-        'integrators': {name: {
-            'wall_s': found.wall_s, 'real_time_factor': study.real_time_factor(name)} | {
-            part: {group: {
-                'unit': GROUPS[group].unit, 'maximum': _finite(found.maximum(group, steps)),
-                'rms': _finite(found.rms(group, steps))} for group in found.errors}
-            for part, steps in zip(_FLIGHT_PARTS, _masks(study))}
-            for name, found in study.integrators.items()}}
-
-
 def deviation_figure(deviation: Deviation) -> Figure:
     """Return the deviation of each group over time, one below the other."""
     figure = _rows([f'{name}, {group.group.unit}' for name, group in deviation.groups.items()])
@@ -129,25 +85,6 @@ def deviation_figure(deviation: Deviation) -> Figure:
         figure.add_scatter(x=times_s, y=values, name=name, row=row, col=1, showlegend=False)
     figure.update_layout(title_text='deviation of ' + ' and '.join(deviation.names))
     return figure
-
-
-def study_figure(study: IntegratorStudy) -> Figure:
-    """Return the error of each integrator over time, one group below the other."""
-    groups = _study_groups(study)
-    figure = _rows([f'{group}, {GROUPS[group].unit}' for group in groups])
-    for row, group in enumerate(groups, start=1):
-        for colour, (name, found) in enumerate(study.integrators.items()):
-            times_s, errors = thinned(study.time_s, found.errors[group])
-            figure.add_scatter(
-                x=times_s, y=np.where(errors > 0.0, errors, np.nan), name=name, row=row, col=1,
-                legendgroup=name, showlegend=row == 1, line_color=_COLOURS[colour])
-    figure.update_yaxes(type='log', exponentformat='power')
-    figure.update_layout(title_text=f'error of integrators, {_window_text(study)}: {study.name}')
-    return figure
-
-
-# Distinct for colour-blind readers as well (Okabe and Ito).
-_COLOURS = '#D55E00', '#0072B2', '#009E73', '#CC79A7'
 
 
 def write_plot(figure: Figure, path: str | pathlib.Path) -> None:
@@ -205,20 +142,6 @@ def _difference_json(difference: Difference | None) -> dict[str, typing.Any] | N
     _, field, one, other = _first_texts(difference)
     return {'topic': difference.topic, 'time_us': difference.time_us, 'field': field,
             'one': one, 'other': other}
-
-
-def _study_groups(study: IntegratorStudy) -> list[str]:
-    return list(next(iter(study.integrators.values())).errors)
-
-
-def _masks(study: IntegratorStudy) -> tuple[np.ndarray, np.ndarray]:
-    """Return which steps belong to each part of the flight."""
-    return study.in_air, np.ones_like(study.in_air)
-
-
-def _window_text(study: IntegratorStudy) -> str:
-    return (f'reset every {study.window_s:g} s' if math.isfinite(study.window_s)
-            else 'the whole flight in open loop')
 
 
 def _finite(value: float) -> float | None:

@@ -1,9 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""An HTML page with figures that loads nothing from the network.
-
-It is one file, unless it is a live page: that loads Plotly from a file of its own.
-"""
+"""An HTML page with figures: one file that loads nothing."""
 from __future__ import annotations
 
 import html
@@ -143,9 +140,8 @@ drawAll();
 """
 
 # The browser enforces that nothing else is loaded.
-_POLICY = ("default-src 'none'; script-src 'unsafe-inline'{}; style-src 'unsafe-inline';"
+_POLICY = ("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
            ' img-src data: blob:')
-_LOCAL_FILES = " 'self' file:"
 
 
 class Section(typing.NamedTuple):
@@ -154,12 +150,6 @@ class Section(typing.NamedTuple):
     anchor: str
     title: str
     content: str               # HTML
-
-
-def plotly_script() -> str:
-    """Return what draws figures in a browser."""
-    from plotly.offline import get_plotlyjs
-    return str(get_plotlyjs())
 
 
 def text(value: object) -> str:
@@ -246,24 +236,12 @@ def folded(title: str, content: str) -> str:
     return f'<details><summary>{text(title)}</summary>{content}</details>'
 
 
-class Live(typing.NamedTuple):
-    """The settings of a page that is rewritten while a graph runs."""
-
-    plotly_file: str           # in the folder of the page, which does not contain the script
-    refresh_s: float           # after which the browser reloads the page
-
-
-def page(
-    title: str, head: str, sections: typing.Sequence[Section], live: Live | None = None,
-) -> str:
+def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
     """Return the whole page.
 
     :param head: HTML that comes before the first section
     """
-    policy = _POLICY.format(_LOCAL_FILES if live else '')
-    refresh = f'\n<meta http-equiv="refresh" content="{live.refresh_s:g}">' if live else ''
-    plotly = (f'<script src="{text(live.plotly_file)}"></script>' if live
-              else f'<script>{plotly_script()}</script>')
+    from plotly.offline import get_plotlyjs
     links = ''.join(f'<a href="#{s.anchor}">{text(s.title)}</a>' for s in sections)
     body = ''.join(
         f'<section id="{s.anchor}"><h2>{text(s.title)}</h2>{s.content}</section>'
@@ -274,10 +252,10 @@ def page(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">{refresh}
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{text(title)}</title>
 <style>{_STYLE}</style>
-{plotly}
+<script>{get_plotlyjs()}</script>
 </head>
 <body>
 <h1>{text(title)}</h1>
