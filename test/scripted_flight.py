@@ -7,9 +7,43 @@ import typing
 from px4_sim_ros.model.vehicle.vehicle import References
 from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.step.block import Block
-from px4_sim_ros.step.driven import DrivenRunner
+from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND
-from px4_sim_ros.step.runner import EVERYBODY
+from px4_sim_ros.step.runner import EVERYBODY, run_in_process
+
+
+class DrivenRunner:
+    """Runs some blocks of a graph; what the others would put out is given."""
+
+    def __init__(self, graph, world, blocks, port=None):
+        """Begin with the state of time 0.
+
+        :param blocks: by name; those that are not there put out nothing
+        """
+        self._clock = LockstepClock(world.step_us, 0.0)
+        self._runner = run_in_process(graph, world, blocks, self._clock, port)
+
+    @property
+    def time_us(self):
+        """The time of the last step."""
+        return self._clock.complete_us
+
+    def step(self, given):
+        """Take a step and return the last value of each topic.
+
+        :param given: outputs of blocks that are not there, by topic; they hold until the next
+        """
+        self._runner.values.update(given)
+        self._clock.step(1)
+        while self._runner.run():
+            pass
+        self._runner.flush()
+        return self._runner.values
+
+    @property
+    def slots(self):
+        """The places of the blocks, to stop and start them between steps."""
+        return self._runner.slots
 
 
 class _Bridge(Block):

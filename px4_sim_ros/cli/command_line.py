@@ -25,7 +25,6 @@ COMMANDS = {
     'validate': 'fly a real flight through the model: how wrong is it',
     'identify': 'numbers of a vehicle file from real flights',
     'export': 'write the signals of a recording as tables',
-    'import-bag': 'make a recording of a bag of ros2 bag record',
     'report': 'make a page about a recorded flight',
     'list': 'whatever has a name: vehicles, missions, scenarios, actions, campaigns, ...',
     'check-vehicle': 'what follows from a vehicle file',

@@ -104,7 +104,7 @@ OURS = [w[3:] for w in commands('python -m px4_sim_ros')]
 FLIGHTS = [words for words in OURS if words[0] == 'fly']
 OF_MODULES = [words for words in OURS if words[0] in (
     'replay', 'refly', 'compare', 'report', 'view', 'visualizer', 'list', 'campaign', 'export',
-    'import-bag', 'validate', 'identify')]
+    'validate', 'identify')]
 
 
 @pytest.mark.parametrize('words', FLIGHTS, ids=' '.join)

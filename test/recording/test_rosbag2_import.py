@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Bags as `ros2 bag record` leaves them, written by the library rosbags, become recordings."""
+"""`examples/import_bag.py`: bags like those of `ros2 bag record` become recordings."""
 import random
 
 import pytest
@@ -8,9 +8,10 @@ from bags import STEP_US, description, messages_of, recorder_parameters, seriali
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from examples.import_bag import import_bag
+from examples.import_bag import main as import_main
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.rosbag2_import import import_bag
 from px4_sim_ros.recording.bag.schema import topic_type
 from px4_sim_ros.step import graph
 
@@ -86,7 +87,7 @@ def test_a_flight_is_replayed_bit_by_bit(write, instance, capsys, tmp_path):
                  given[3].partition('=')[2], '--record', str(tmp_path / 'own')]) == 0
     own = BagReader(tmp_path / 'own')
     bag = write(list(own.messages()), run=own.run)
-    assert main(['import-bag', str(bag), '-o', str(tmp_path / 'new'), *given]) == 0
+    assert import_main([str(bag), '-o', str(tmp_path / 'new'), *given]) == 0
     assert main(['compare', str(tmp_path / 'own'), str(tmp_path / 'new')]) == 0
     assert main(['replay', str(tmp_path / 'new')]) == 0
     assert capsys.readouterr().out.count('common messages are bit-identical') == 2
@@ -114,9 +115,9 @@ def test_a_step_under_way_at_the_end_is_left_out(write, imported):
     (lambda: [m for m in whole() if m.time_us > STEP_US], f' for t = 0.004000 s {MISSING}')])
 def test_what_cannot_become_a_recording_is_told(messages, sentence, write, capsys, tmp_path):
     bag = write(messages())
-    assert main(['import-bag', str(bag), '-o', str(tmp_path / 'new')]) == 2
+    assert import_main([str(bag), '-o', str(tmp_path / 'new')]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f'import-bag: bag {bag}: ') and said.endswith(sentence + '\n')
+    assert said.startswith(f'import_bag: bag {bag}: ') and said.endswith(sentence + '\n')
     assert said.count('\n') == 1
 
 
@@ -124,18 +125,18 @@ def test_of_several_runs_it_is_the_first(write, capsys, tmp_path):
     run = description()
     bag = write(whole() + [m._replace(data=serialised(topic_type(run.graph, m.topic), STEP_US))
                            for m in messages_of(run, END_US + STEP_US, END_US)])
-    assert main(['import-bag', str(bag), '-o', str(tmp_path / 'new')]) == 1
+    assert import_main([str(bag), '-o', str(tmp_path / 'new')]) == 1
     assert capsys.readouterr().err == (
-        f'import-bag: bag {bag}: time goes back from t = 2.000000 s to 0.004000 s; there is more'
+        f'import_bag: bag {bag}: time goes back from t = 2.000000 s to 0.004000 s; there is more'
         ' than one run in it\n')
     assert list(BagReader(tmp_path / 'new').messages()) == whole()
 
 
 def test_another_type_is_told(write, capsys, tmp_path):
     bag = write(whole(), types={'baro': 'sensor_msgs/msg/Temperature'})
-    assert main(['import-bag', str(bag), '-o', str(tmp_path / 'new')]) == 2
+    assert import_main([str(bag), '-o', str(tmp_path / 'new')]) == 2
     assert capsys.readouterr().err == (
-        f'import-bag: bag {bag}: /baro has the type sensor_msgs/msg/Temperature, not'
+        f'import_bag: bag {bag}: /baro has the type sensor_msgs/msg/Temperature, not'
         ' sensor_msgs/msg/FluidPressure\n')
 
 
@@ -152,7 +153,7 @@ def test_a_damaged_bag_is_read_as_far_as_possible_or_refused(
         for _ in range(50):
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
     file.write_bytes(data)
-    code = main(['import-bag', str(bag), '-o', str(tmp_path / 'new')])
+    code = import_main([str(bag), '-o', str(tmp_path / 'new')])
     assert (code, capsys.readouterr().err.count('\n')) in ((0, 0), (1, 1), (2, 1))
 
 
@@ -162,6 +163,6 @@ def test_a_damaged_bag_is_read_as_far_as_possible_or_refused(
     (('nowhere', '-o', '.'), 'record .: ')])
 def test_what_is_asked_for_wrongly(words, sentence, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(['import-bag', *words]) == 2
+    assert import_main([*words]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f'import-bag: {sentence}') and said.count('\n') == 1
+    assert said.startswith(f'import_bag: {sentence}') and said.count('\n') == 1

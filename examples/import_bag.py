@@ -1,23 +1,28 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a recording of what `ros2 bag record` has written.
+"""Makes a recording of a bag of `ros2 bag record`.
 
-There messages stand in the order in which they arrived, at the wall time of that, and nothing
-tells how the run was set up.
+`python examples/import_bag.py walk -o flights/walk --wind dryden`. In the bag messages stand in the
+order of arrival at wall time, and nothing says how the run was set up: the options say it.
 """
 from __future__ import annotations
 
+import argparse
 import contextlib
 import itertools
 import pathlib
 import sqlite3
 import struct
+import sys
 import typing
 
 import zstandard
 from rosbags.rosbag2 import Reader, ReaderError
 
+from px4_sim_ros.cli.arguments import ArgumentParser
+from px4_sim_ros.flight import settings
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.folder import make_folder, new_folder
@@ -26,6 +31,7 @@ from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.reorder_buffer import LostError, ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter
+from px4_sim_ros.spec.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.spec.recording import RecorderParameters
 from px4_sim_ros.step import graph, side_topics
 
@@ -164,3 +170,43 @@ class _Steps:
                            f' {seconds_text(self._clock_us)} to {seconds_text(time_us)}; there is'
                            ' more than one run in it')
         self._clock_us = time_us
+
+
+def _configuration(options: argparse.Namespace) -> Configuration:
+    """Return how the run was set up, as it is told, with how to record.
+
+    :raises ParameterError: a parameter is not allowed
+    """
+    given = settings.settings(options)
+    given[''] |= {'recorder': True}
+    return load_configuration(options.params_file, given, options.namespace,
+                              base=profile_parameters(options.profile))
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    """Make the recording; return 0, 1 if a part of the bag is missing in it, 2 for bad input."""
+    parser = ArgumentParser(prog='import_bag', description=__doc__)
+    parser.add_argument('bag', type=pathlib.Path, help='folder that ros2 bag record has made')
+    parser.add_argument('-o', '--output', type=pathlib.Path, required=True, metavar='FOLDER',
+                        help='that the recording becomes; it must not exist yet')
+    parser.add_argument('--namespace', default='', help='of the nodes that were recorded')
+    settings.add_graph_arguments(parser)
+    options = parser.parse_args(arguments)
+    try:
+        configuration = _configuration(options)
+        run = RunDescription.of(
+            configuration, mode='composed', autopilot='none', namespace=options.namespace)
+        found = import_bag(options.bag, options.output, run,
+                           configuration.of_node('recorder', RecorderParameters))
+    except (BagError, ParameterError) as error:
+        print(f'import_bag: {error}', file=sys.stderr)
+        return 2
+    print(f'{options.output}: all up to t = {seconds_text(found.end_us)}')
+    if found.problem:
+        print(f'import_bag: {found.problem}', file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
