@@ -43,11 +43,11 @@ verify: $(VENV)/.test
 pictures: $(VENV)/.test
 	PYTHONPATH=. PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/make_pictures.py $(ARGS)
 
-# The table of all vehicles in docs/measured.md: make all-flights ARGS="--px4-dir ..."
+# The table of all vehicles in docs/journal/measured.md: make all-flights ARGS="--px4-dir ..."
 all-flights: $(VENV)/.test
 	PYTHONPATH=. $(BIN)/python docs/fly_all.py $(ARGS)
 
-# The figures of docs/validation.md, from logs that the script names: make validation DATA=folder
+# The figures of docs/journal/validation.md, from logs that the script names: make validation DATA=folder
 validation: $(VENV)/.test
 	PYTHONPATH=. $(BIN)/python docs/make_validation.py $(DATA) $(ARGS)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Flies every vehicle with PX4, and prints the table of docs/measured.md, "Every vehicle".
+"""Flies every vehicle with PX4, and prints the table of docs/journal/measured.md, "Every vehicle".
 
 Each flight repeats itself bit for bit, so its fingerprint can be looked up there. A flight counts
 when its mission was flown to the end, no reply was missed, and PX4's log tells of nothing amiss: no

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the figures of docs/validation.md from logs that are not part of this package.
+"""Makes the figures of docs/journal/validation.md from logs that are not part of this package.
 
 `make validation DATA=folder` runs it; what each file of the folder is, `SOURCES` tells, and what is
 missing is left out. With PX4_DIR the closed loop is flown as well. The tables go to standard

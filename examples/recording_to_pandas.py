@@ -3,7 +3,7 @@
 """Reads a recording into pandas: the height by the barometer and by GNSS, beside the truth.
 
 `python examples/recording_to_pandas.py flights/first` prints both errors. Other topics are read the
-same way; docs/recording.md lists them with their types.
+same way; docs/reference.md lists them with their types.
 """
 import math
 import pathlib

@@ -86,7 +86,7 @@ def campaign(options: argparse.Namespace) -> int:
         if word in counts and len(rest) != counts[word]:
             raise ParameterError(f'{word}: must be followed by {counts[word]} words')
         if word not in counts and rest:
-            raise ParameterError(f'{rest[0]}: one argument too many')
+            raise ParameterError(f'{rest[0]}: one argument too many; --help says what it takes')
         for name, actions in _ONLY_OF.items():
             value = getattr(options, name)
             if value is not None and (word if word in counts else 'FILE') not in actions:

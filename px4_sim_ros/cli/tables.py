@@ -32,7 +32,7 @@ def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str
 
 
 def topics() -> str:
-    """Return the topics of the step."""
+    """Return the topics of the step: who publishes them, when, and what they carry."""
     periods = default_parameters('manager')
     rows = []
     optional = {kind: 1 for kind, spec in graph.NODES.items()
@@ -43,9 +43,9 @@ def topics() -> str:
         step = topic.period == graph.EVERY_STEP
         period = 'each step' if step else f"{periods[f'periods_us.{topic.period}'] // 1000} ms"
         publisher = f'{topic.publisher} *' if topic.publisher in optional else topic.publisher
-        rows.append((f'`{topic.name}`', f'`{topic.type}`', publisher, period,
+        rows.append((f'`{topic.name}`', f'`{topic.type}`', topic.meaning, publisher, period,
                      ', '.join(whole.subscribers(topic.name)) or 'viewers'))
-    return _table(('topic', 'type', 'from', 'period', 'to'), rows)
+    return _table(('topic', 'type', 'meaning', 'from', 'period', 'to'), rows)
 
 
 def parameters() -> str:
@@ -66,11 +66,18 @@ def _parameter(
 ) -> tuple[str, ...]:
     group, _, kind = key.partition('.')
     info = infos[group]
-    allowed = range_text(info)
+    allowed = _allowed(info)
     if group == 'instances':
         spec = graph.NODES[kind]
         allowed = f'{0 if spec.optional else 1} to {spec.instances}'
     return node, f'`{key}`', f'`{value}`', info['description'], allowed
+
+
+def _allowed(info: typing.Mapping[str, typing.Any]) -> str:
+    """Return what a parameter may be, shorter than the sentence that refuses it."""
+    text = re.sub('at least (.+) and at most ', r'\1 to ', range_text(info))
+    return text.replace('greater than ', '> ').replace('at least ', '≥ ').replace(
+        'at most ', '≤ ').replace(' and ', ', ').removeprefix('one of ')
 
 
 def commands() -> str:
@@ -97,19 +104,11 @@ def picture() -> str:
     return '\n'.join(['```mermaid', 'flowchart LR', *edges, '```'])
 
 
-def recorded_topics() -> str:
-    """Return what a recording contains."""
-    rows = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in graph.TOPICS.values()]
-    beside = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in side_topics.RECORDED.values()]
-    return '\n\n'.join([
-        _table(('topic of the step', 'type', 'meaning'), rows),
-        _table(('topic beside the step', 'type', 'meaning'), beside)])
-
-
 def topics_beside() -> str:
     """Return the topics beside the step."""
-    return _table(('topic', 'type', 'latched', 'meaning'), [
-        (f'`{t.name}`', f'`{t.type}`', 'yes' if t.latched else '', t.meaning)
+    return _table(('topic', 'type', 'meaning', 'latched', 'recorded'), [
+        (f'`{t.name}`', f'`{t.type}`', t.meaning, 'yes' if t.latched else '',
+         'yes' if t.name in side_topics.RECORDED else '')
         for t in side_topics.BESIDE.values()])
 
 
@@ -128,9 +127,15 @@ def actions() -> str:
         for name, action in ACTIONS.items()])
 
 
+# Described above the table, once.
+_TARGETS = ('motor', 'servo', 'sensor', 'channel')
+
+
 def _action_parameter(
     key: str, info: typing.Mapping[str, typing.Any], defaults: typing.Mapping[str, typing.Any],
 ) -> str:
+    if key in _TARGETS:
+        return f'`{key}`' + (f', `{defaults[key]}` by default' if defaults.get(key) else '')
     unit = f" ({info['unit']})" if info['unit'] else ''
     default = f', `{defaults[key]}` by default' if defaults.get(key, '') not in ('', ()) else ''
     return f"`{key}`{unit}: {info['description']}{default}"
@@ -139,7 +144,7 @@ def _action_parameter(
 def campaign_settings() -> str:
     """Return the single values of campaign files."""
     return _table(('key', 'default', 'meaning', 'allowed'), [
-        (f'`{name}`', f'`{getattr(Settings(), name)}`', info['description'], range_text(info))
+        (f'`{name}`', f'`{getattr(Settings(), name)}`', info['description'], _allowed(info))
         for name, info in Settings.infos().items()])
 
 
@@ -178,7 +183,7 @@ def documents(root: pathlib.Path) -> list[pathlib.Path]:
 PARTS: dict[str, typing.Callable[[], str]] = {
     'commands': commands, 'topics': topics, 'parameters': parameters,
     'launch arguments': launch_arguments,
-    'exported columns': exported_columns, 'picture': picture, 'recorded topics': recorded_topics,
+    'exported columns': exported_columns, 'picture': picture,
     'topics beside': topics_beside, 'view topics': view_topics,
     'actions': actions, 'quantities': quantities, 'campaign': campaign_settings}
 

@@ -13,7 +13,7 @@ if typing.TYPE_CHECKING:
 
 MEMORY = pathlib.Path('/dev/shm')
 """Where the folder of a repeatable PX4 is while it runs."""
-# What PX4 and its start script are made of, with room: as docs/repeatable.md asks for.
+# What PX4 and its start script are made of, with room: as docs/time_and_lockstep.md asks for.
 _PINNED_KB = 100_000
 # That of CAP_IPC_LOCK in capabilities(7): who has it may keep in memory whatever there is.
 _IPC_LOCK = 14

@@ -13,7 +13,7 @@ pytest.importorskip('pyulog', reason='pyulog is not installed')
 from px4_sim_ros.spec.resources import named_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MEASURED = (ROOT / 'docs' / 'measured.md').read_text(encoding='utf-8')
+MEASURED = (ROOT / 'docs' / 'journal' / 'measured.md').read_text(encoding='utf-8')
 ARRIVAL = {'position_error_m': 0.28, 'altitude_error_m': -0.2}
 SUMMARY = {'mission_flown': True, 'landed': True, 'repeatable': True, 'misses': 0, 'unanswered': 0,
            'sim_time_s': 66.0, 'fingerprint': '58049f9a20cccef1', 'arrivals': [ARRIVAL],

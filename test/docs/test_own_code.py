@@ -48,23 +48,20 @@ BARO_US = 20_000
 BEACON_ENU_M, BEACON_US, NOISE_M, SAMPLES = (30.0, 40.0, 2.0), 100_000, 0.3, 30
 
 
-def block(page):
-    """Return the first Python code of a page."""
-    code, *_ = re.findall(r'```python\n(.*?)```', (DOCS / page).read_text(encoding='utf-8'), re.S)
-    return code
+SENSOR, NODE = re.findall(r'```python\n(.*?)```', (DOCS / 'own_code.md').read_text('utf-8'), re.S)
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Return a folder with the code of the page about nodes and a short mission."""
-    (tmp_path / 'my_nodes.py').write_text(block('own_node.md'))
+    (tmp_path / 'my_nodes.py').write_text(NODE)
     write_hop(tmp_path, 0.4)
     return tmp_path
 
 
-@pytest.mark.parametrize('page, most', [('own_sensor.md', 30), ('own_node.md', 40)])
-def test_the_code_is_short(page, most):
-    assert len(block(page).splitlines()) <= most
+@pytest.mark.parametrize('code, most', [(SENSOR, 30), (NODE, 40)], ids=['sensor', 'node'])
+def test_the_code_is_short(code, most):
+    assert len(code.splitlines()) <= most
 
 
 # The sensor.

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""docs/troubleshooting.md has an entry for whatever the program says when something is wrong.
+"""Each message about a failure says what to do, or has an entry in docs/troubleshooting.md.
 
 The sentences are found in the source, without running it: texts that end in an exception, on
 stderr, in the log as a warning or an error, in a STATUSTEXT, in a diagnostic status that is not
@@ -23,6 +23,13 @@ NAMES = {'damage', 'failure', 'holds', 'otherwise', 'problem', 'reason', 'refusa
          'sentence', 'silent'}
 # Nothing that a user could do something about.
 FAULTS = {'KeyError', 'NotImplementedError'}
+# What is allowed, an imperative, an option or a command, or the reason that another layer gives.
+ADVICE = re.compile(
+    r'must |there (?:are|may be) |did you mean|[;,] (?:it|…) has |(?:nodes|sensors) are |needs |'
+    r'only (?:for|with) |missing; it is|--\w|`\w|[:;] …$|(?:^|[;:,(.] |or |and |then )'
+    r'(?:add|allow|begin|build|check|choose|end|export|fly|give|install|leave|let|mount|move|name|'
+    r'play|quote|raise|record|remove|repeat|reset|restart|see|set|start|stop|take|turn|unset|'
+    r'use|wait|write)\b')
 LOUD = {'critical', 'error', 'fatal', 'warn', 'warning'}
 
 
@@ -170,8 +177,25 @@ def sentences():
     return Package(ROOT / 'px4_sim_ros').sentences
 
 
-def test_all_that_is_said_has_an_entry(sentences):
-    assert not sorted(s for s in sentences if not any(belong(e, s) for e in ENTRIES))
+def test_each_sentence_says_what_to_do_or_has_an_entry(sentences):
+    assert not sorted(s for s in sentences
+                      if not ADVICE.search(s) and not any(belong(e, s) for e in ENTRIES))
+
+
+@pytest.mark.parametrize('sentence', [
+    'spacing …: must be greater than 0', 'sensor …: there is no such sensor; there are …',
+    'instance = …: another flight has it; end it', 'px4_dir: missing; give the folder of a PX4',
+    '… = …: only with --play', 'bag …: cannot be read: …', 'imu.x = …: did you mean …',
+    'use `view`', 'the folder is full; remove something or name another one'])
+def test_advice_is_recognised(sentence):
+    assert ADVICE.search(sentence)
+
+
+@pytest.mark.parametrize('sentence', [
+    'the disk is full', 'bag …: … is missing', 'the use of it ends here', 'time stands still',
+    '… has not appeared', 'the recorder is set: it records', '…: no run has ended yet'])
+def test_a_mere_fact_is_no_advice(sentence):
+    assert not ADVICE.search(sentence)
 
 
 def test_all_entries_are_about_what_is_said(sentences):

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command that makes the figures of docs/validation.md.
+"""The command that makes the figures of docs/journal/validation.md.
 
 Of its logs only a cut of the X500's may be shipped (test_real_log.py). So a Crazyflie is simulated,
 and its flights are written as the benchmark writes its runs.
@@ -46,7 +46,7 @@ def test_what_is_missing_is_named_with_its_source(figures, tmp_path, capsys):
 
 
 def test_the_page_names_the_command_and_its_files(figures):
-    page = (ROOT / 'docs' / 'validation.md').read_text(encoding='utf-8')
+    page = (ROOT / 'docs' / 'journal' / 'validation.md').read_text(encoding='utf-8')
     assert 'make validation DATA=' in page
     assert 'docs/make_validation.py $(DATA)' in (ROOT / 'Makefile').read_text(encoding='utf-8')
     for source in figures.SOURCES.values():

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A real flight through `validate` and `identify`: a cut of the log in docs/validation.md."""
+"""A real flight through `validate` and `identify`: a cut of a log of docs/journal/validation.md."""
 import json
 import pathlib
 import re
@@ -17,7 +17,8 @@ from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 pytest.importorskip('pyulog')
 LOG = pathlib.Path(__file__).with_name('data') / 'x500_v2_cut.ulg'
-PAGE = (pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'validation.md').read_text('utf-8')
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / 'docs' / 'journal' / 'validation.md').read_text('utf-8')
 THRUST, INERTIA = 'rotor_model.thrust_coefficient_n_s2', 'body.inertia_kg_m2[0]'
 
 

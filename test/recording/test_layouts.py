@@ -21,7 +21,7 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph, side_topics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (ROOT / 'docs/foxglove_and_plotjuggler.md').read_text(encoding='utf-8')
+PAGE = (ROOT / 'docs/viewers.md').read_text(encoding='utf-8')
 FOXGLOVE = json.loads((ROOT / 'config/foxglove_layout.json').read_text(encoding='utf-8'))
 PLOTJUGGLER = ElementTree.parse(ROOT / 'config/plotjuggler_layout.xml').getroot()
 
