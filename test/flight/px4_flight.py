@@ -3,7 +3,6 @@
 """Flies a real PX4 in mode core and keeps the truth beside what PX4 says of itself."""
 import contextlib
 import dataclasses
-import math
 import os
 import pathlib
 import re
@@ -14,6 +13,7 @@ import threading
 import numpy as np
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
+from scipy.spatial.transform import Rotation
 
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.core_world import CoreWorld
@@ -81,15 +81,16 @@ class Flight:
         return np.linalg.norm((estimate - estimate[0]) - (truth - truth[0]), axis=1)
 
     def attitude_errors_deg(self, first_s, last_s):
-        """Return the angle between estimate and truth."""
-        errors = []
+        """Return by how much the estimate is tilted against the truth, and turned about down."""
+        estimates, truths = [], []
         for m in self.heard('ATTITUDE_QUATERNION'):
             truth = self.truths.get(m.time_boot_ms)
             if truth is not None and first_s <= m.time_boot_ms * 1e-3 <= last_s:
-                q = quaternion_enu_flu_to_ned_frd(truth.attitude)
-                cosine = abs(sum(a * b for a, b in zip(q, (m.q1, m.q2, m.q3, m.q4))))
-                errors.append(math.degrees(2.0 * math.acos(min(cosine, 1.0))))
-        return np.array(errors)
+                estimates.append((m.q1, m.q2, m.q3, m.q4))
+                truths.append(quaternion_enu_flu_to_ned_frd(truth.attitude))
+        estimate, truth = (Rotation.from_quat(q, scalar_first=True) for q in (estimates, truths))
+        errors = np.degrees((estimate * truth.inv()).as_rotvec())
+        return np.hypot(errors[:, 0], errors[:, 1]), np.abs(errors[:, 2])
 
     def mean_command(self, first_s, last_s):
         """Return the mean motor command 0..1 between two times at which none is at a limit."""

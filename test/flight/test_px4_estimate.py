@@ -17,16 +17,23 @@ pytestmark = [pytest.mark.slow, pytest.mark.px4]
 
 
 def assert_well_estimated(flight):
-    airborne = flight.time_of('armed'), flight.time_of('disarmed')
-    position_m = flight.position_errors_m(*airborne)
-    attitude_deg = flight.attitude_errors_deg(*airborne)
+    """EKF2's yaw is judged from the first arrival on.
+
+    1.5 m above the ground EKF2 sets it by a magnetometer that it has low-passed in the body's axes.
+    In a gust that lags the tilt: up to 5 deg off were seen, which it makes up for later.
+    """
+    armed, disarmed = flight.time_of('armed'), flight.time_of('disarmed')
+    position_m = flight.position_errors_m(armed, disarmed)
+    tilt_deg, _ = flight.attitude_errors_deg(armed, disarmed)
+    _, yaw_deg = flight.attitude_errors_deg(flight.time_of('arrived'), disarmed)
     print(f'position off by at most {position_m.max():.2f} m (rms'
-          f' {(position_m ** 2).mean() ** 0.5:.2f}), attitude by {attitude_deg.max():.2f} deg,'
-          f' {len(position_m)} and {len(attitude_deg)} samples')
+          f' {(position_m ** 2).mean() ** 0.5:.2f}), tilt by {tilt_deg.max():.2f} deg, yaw by'
+          f' {yaw_deg.max():.2f} deg, {len(position_m)} and {len(tilt_deg)} samples')
     assert len(position_m) > 500
-    assert len(attitude_deg) > 500
+    assert len(tilt_deg) > 500
     assert position_m.max() < 1.0
-    assert attitude_deg.max() < 2.0
+    assert tilt_deg.max() < 1.0
+    assert yaw_deg.max() < 2.0
     assert flight.complaints() == []
 
 

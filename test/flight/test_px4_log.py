@@ -31,7 +31,8 @@ def test_a_log_has_the_truth_beside_the_estimate(tmp_path, instance):
 
     def truth(topic, names):
         """Return the times at which we sent it, a step before PX4's stamps, and its fields."""
-        return topics.times_s(topic) - recording.period_s, topics.values(topic, *names)
+        times, values = topics.samples(topic, *names)
+        return times - recording.period_s, values
 
     grid = recording.start_s + recording.time_s
     times, rates = truth('vehicle_angular_velocity_groundtruth', [f'xyz[{i}]' for i in range(3)])
