@@ -204,3 +204,18 @@ def test_viewers_can_be_asked_for_in_all_launch_files():
         body = re.search(rf'^def {function}\(.*?(?=^def |\Z)', text, re.M | re.S)[0]
         read = set(re.findall(r"given\['(\w+)'\]", body))
         assert read and read <= set(declared), function
+
+
+def test_the_changelog_is_read_by_release_tools():
+    """As REP 132 has it: Forthcoming or a version with its date, and bullets below it."""
+    text = (ROOT / 'CHANGELOG.rst').read_text(encoding='utf-8')
+    sections = re.findall(r'^(.+)\n-+\n(.*?)(?=^.+\n-+\n|\Z)', text, re.M | re.S)
+    version = re.search('<version>(.+)</version>', (ROOT / 'package.xml').read_text())[1]
+    titles = [title for title, _ in sections]
+    assert titles[0] == 'Forthcoming'
+    assert all(re.fullmatch(r'\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)', t) for t in titles[1:])
+    assert titles[1].startswith(f'{version} (')
+    for _, content in sections:
+        lines = content.strip().splitlines()
+        assert len(lines) <= 60
+        assert all(line.startswith(('* ', '  ')) for line in lines)
