@@ -209,7 +209,7 @@ def test_viewers_can_be_asked_for_in_all_launch_files():
 def test_the_changelog_is_read_by_release_tools():
     """As REP 132 has it: Forthcoming or a version with its date, and bullets below it."""
     text = (ROOT / 'CHANGELOG.rst').read_text(encoding='utf-8')
-    sections = re.findall(r'^(.+)\n-+\n(.*?)(?=^.+\n-+\n|\Z)', text, re.M | re.S)
+    sections = re.findall(r'^([^\n]+)\n-+\n(.*?)(?=^[^\n]+\n-+\n|\Z)', text, re.M | re.S)
     version = re.search('<version>(.+)</version>', (ROOT / 'package.xml').read_text())[1]
     titles = [title for title, _ in sections]
     assert titles[0] == 'Forthcoming'
