@@ -7,7 +7,8 @@ ARGS ?=
 # Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: fly test test-fast test-long oracle check verify bench soak pictures all-flights validation coverage clean
+.PHONY: fly test test-fast test-long oracle check verify bench soak pictures site all-flights validation \
+	coverage clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
@@ -43,6 +44,10 @@ verify: $(VENV)/.test
 pictures: $(VENV)/.test
 	PYTHONPATH=. PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/make_pictures.py $(ARGS)
 
+# The documents as a site that can be searched, in the folder site; a broken link fails.
+site: $(VENV)/.site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 # The table of all vehicles in docs/journal/measured.md: make all-flights ARGS="--px4-dir ..."
 all-flights: $(VENV)/.test
 	PYTHONPATH=. $(BIN)/python docs/fly_all.py $(ARGS)
@@ -64,7 +69,7 @@ soak: $(VENV)/.test
 		test/flight/test_soak.py test/flight/test_run_control.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) build install log
+	rm -rf $(VENV) build install log site
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -76,6 +81,10 @@ $(VENV)/.venv:
 
 $(VENV)/.run: requirements.txt $(VENV)/.venv
 	$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/.site: requirements-docs.txt $(VENV)/.venv
+	$(PIP) -r requirements-docs.txt
 	@touch $@
 
 $(VENV)/.test: requirements-test.txt requirements-rerun.txt requirements-campaign.txt \

@@ -177,7 +177,8 @@ def test_extras_have_what_the_lists_have(given):
     # Logs in Parquet files need what campaigns have for theirs.
     assert set(extras['real']) == listed('real') | {'pyarrow'}
     for path in ROOT.glob('requirements-*.txt'):
-        assert path.stem.removeprefix('requirements-') in ('rerun', 'campaign', 'real', 'test')
+        assert path.stem.removeprefix('requirements-') in (
+            'rerun', 'campaign', 'real', 'test', 'docs')
 
 
 @pytest.mark.parametrize(('arguments', 'leaves_out'), [

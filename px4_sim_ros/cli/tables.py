@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and the picture of the documents, made from the code.
+"""The tables of the documents, made from the code.
 
 `python -m px4_sim_ros.cli.tables` writes them into the documents of the current folder;
 a test compares them, so that they cannot go stale.
@@ -93,17 +93,6 @@ def launch_arguments() -> str:
     return _table(('argument', 'default', 'meaning'), rows)
 
 
-def picture() -> str:
-    """Return the graph as a Mermaid flow chart."""
-    edges, first = [], graph.of_instances({})
-    for topic in first.topics.values():
-        for peer in first.subscribers(topic.name):
-            edges.append(f'    {topic.publisher} -->|"{topic.name}"| {peer}')
-    edges += ['    hil_bridge <-->|"HIL over TCP 4560"| autopilot([PX4 or embedded autopilot])',
-              '    pilot <-->|"MAVLink over UDP 14540"| autopilot']
-    return '\n'.join(['```mermaid', 'flowchart LR', *edges, '```'])
-
-
 def topics_beside() -> str:
     """Return the topics beside the step."""
     return _table(('topic', 'type', 'meaning', 'latched', 'recorded'), [
@@ -183,7 +172,7 @@ def documents(root: pathlib.Path) -> list[pathlib.Path]:
 PARTS: dict[str, typing.Callable[[], str]] = {
     'commands': commands, 'topics': topics, 'parameters': parameters,
     'launch arguments': launch_arguments,
-    'exported columns': exported_columns, 'picture': picture,
+    'exported columns': exported_columns,
     'topics beside': topics_beside, 'view topics': view_topics,
     'actions': actions, 'quantities': quantities, 'campaign': campaign_settings}
 

@@ -35,7 +35,7 @@ def commands(first_word):
 
 
 @pytest.mark.parametrize('name', DOCUMENTS)
-def test_the_tables_and_the_picture_are_those_of_the_code(name):
+def test_the_tables_are_those_of_the_code(name):
     assert tables.fill(DOCUMENTS[name]) == DOCUMENTS[name]
 
 
