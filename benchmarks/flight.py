@@ -22,8 +22,14 @@ from benchmarks.subscriber import OutsideSubscriber
 from benchmarks.worlds import Window
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.pilot_process import PilotProcess
-from px4_sim_ros.flight.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, world_parameters
-from px4_sim_ros.flight.px4_socket import check_socket
+from px4_sim_ros.flight.px4 import (
+    ALL_CORES,
+    ONE_CORE,
+    REPEATABLE,
+    Px4,
+    check_socket,
+    world_parameters,
+)
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.environment.environment import Environment
@@ -32,8 +38,7 @@ from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.process import instance_claim
-from px4_sim_ros.process.child_prefix import own_module
-from px4_sim_ros.process.children import Child
+from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.process.signals import raise_interrupt, unwrapped
 from px4_sim_ros.spec.configuration import Configuration, load_configuration
 

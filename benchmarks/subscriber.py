@@ -9,8 +9,7 @@ import pathlib
 import sys
 import time
 
-from px4_sim_ros.process.child_prefix import own_module
-from px4_sim_ros.process.children import Child
+from px4_sim_ros.process.children import Child, own_module
 
 _MATCH_TIMEOUT_S, _LOOK_S, _STOP_TIMEOUT_S = 30.0, 0.05, 10.0
 _READY, _SPIN_S = 'ready', 0.02
@@ -55,8 +54,7 @@ def main() -> int:
     """Count what comes until a signal: print _READY when all topics are there, the counts last."""
     from px4_sim_ros.process.signals import raise_interrupt
     from px4_sim_ros.ros.framework import qos
-    from px4_sim_ros.ros.framework.message_types import message_class
-    from px4_sim_ros.ros.framework.session import make_executor, ros_node
+    from px4_sim_ros.ros.framework.session import make_executor, message_class, ros_node
     from px4_sim_ros.spec.configuration import load_configuration
     raise_interrupt()
     topics = load_configuration(None, {}).graph.topics

@@ -21,14 +21,7 @@ from scipy.ndimage import uniform_filter1d
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.real import (
-    closed_loop,
-    linear_fit,
-    open_loop,
-    predictions,
-    sensor_profile,
-    statics,
-)
+from px4_sim_ros.real import closed_loop, held_out, open_loop, predictions, sensor_profile, statics
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.held_out import HeldOut
 from px4_sim_ros.real.identification import identified
@@ -226,8 +219,8 @@ def _every(flights: list[RealFlight], vehicle: Vehicle) -> dict[str, np.ndarray]
 def _linear(
     learnt: list[RealFlight], tested: list[RealFlight], vehicle: Vehicle,
 ) -> np.ndarray:
-    coefficients = linear_fit.fitted(learnt, vehicle, _HORIZON_S)
-    return np.concatenate([linear_fit.errors(
+    coefficients = held_out.linear_fit(learnt, vehicle, _HORIZON_S)
+    return np.concatenate([held_out.linear_errors(
         flight, vehicle, coefficients, _HORIZON_S, _all_starts(flight)[0]) for flight in tested])
 
 

@@ -9,7 +9,7 @@ import urllib.parse
 
 import numpy as np
 
-from px4_sim_ros.campaign import input_plots, path_plots, statistics
+from px4_sim_ros.campaign import input_plots, statistics
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
 from px4_sim_ros.campaign.inputs import Choice
 from px4_sim_ros.campaign.jobs import Row
@@ -30,6 +30,90 @@ from px4_sim_ros.recording.report.report_page import (
 
 if typing.TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+import typing
+
+from px4_sim_ros.campaign.paths import FlownPath
+
+if typing.TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Paths of a campaign's flights, laid over each other.
+
+_MOST = 200
+"""Paths of each outcome that are drawn."""
+_ABOVE_PX, _BESIDE_PX = 560, 320
+_GAP = np.full((1, 4), np.nan)
+
+
+def paths(
+    rows: typing.Sequence[Row], flown: typing.Mapping[int, FlownPath],
+    colours: typing.Mapping[str, str],
+) -> str:
+    """Return the paths seen from above, and their heights over time, as HTML.
+
+    :param colours: by outcome, in the order in which they are drawn
+    """
+    chosen = {outcome: _spread([flown[row['run']] for row in rows if row['run'] in flown
+                                and row['outcome'] == outcome]) for outcome in colours}
+    if not any(chosen.values()):
+        return NOTHING_TO_PLOT
+    drawn = sum(map(len, chosen.values()))
+    return paragraph(
+        f'{drawn} of {len(rows)} flights; of more than {_MOST} with an outcome every so many-th.'
+    ) + heading('From above') + figure(_from_above(chosen, colours)) + heading(
+        'Height') + figure(_heights(chosen, colours))
+
+
+def _spread(found: list[FlownPath]) -> list[FlownPath]:
+    """Return not too many of them, from first to last."""
+    return found[::max(1, -(-len(found) // _MOST))]
+
+
+def _table(chosen: typing.Sequence[FlownPath]) -> np.ndarray:
+    """Return time, east, north and up of all points, with a gap behind each path, (n, 4)."""
+    parts: list[np.ndarray] = []
+    for path in chosen:
+        points = np.array(path.points).reshape(-1, 3)
+        times = path.every_s * np.arange(len(points))
+        parts += [np.column_stack((times, points)), _GAP]
+    return np.concatenate(parts).astype(np.float32)
+
+
+def _lines(
+    chosen: typing.Mapping[str, list[FlownPath]], colours: typing.Mapping[str, str], height_px: int,
+    columns: tuple[int, int],
+) -> go.Figure:
+    import plotly.graph_objects as go
+    plot = empty(height_px, _RIGHT_PX)
+    for outcome, found in chosen.items():
+        if found:
+            table = _table(found)
+            plot.add_trace(go.Scatter(
+                x=table[:, columns[0]], y=table[:, columns[1]], name=outcome, mode='lines',
+                opacity=0.5, line={'color': colours[outcome], 'width': 1}, hoverinfo='skip'))
+    return plot
+
+
+def _from_above(
+    chosen: typing.Mapping[str, list[FlownPath]], colours: typing.Mapping[str, str],
+) -> go.Figure:
+    plot = _lines(chosen, colours, _ABOVE_PX, (1, 2))
+    plot.update_layout(
+        xaxis={'title': {'text': 'east of the start, m'}},
+        yaxis={'title': {'text': 'north of the start, m'}, 'scaleanchor': 'x'})
+    return plot
+
+
+def _heights(
+    chosen: typing.Mapping[str, list[FlownPath]], colours: typing.Mapping[str, str],
+) -> go.Figure:
+    plot = _lines(chosen, colours, _BESIDE_PX, (0, 3))
+    plot.update_layout(xaxis={'title': {'text': 'simulated time, s'}},
+                       yaxis={'title': {'text': 'height over the start, m'}})
+    return plot
+
 
 _COLOURS = {'held': '#2a9d8f', 'failed': MARK_COLOURS['error']}
 _WORST = 20
@@ -58,7 +142,7 @@ def report(folder: Folder) -> str:
         Section('inputs', 'Which input matters', input_plots.inputs(
             rows, names, chosen, margins, _COLOURS)),
         Section('fails', 'Where it fails', _fails(folder, rows, names, margins)),
-        Section('paths', 'Paths', path_plots.paths(rows, folder.paths(), _COLOURS)),
+        Section('paths', 'Paths', paths(rows, folder.paths(), _COLOURS)),
         Section('time', 'Time', _sessions(folder.sessions(), rows)),
         Section('facts', 'The campaign', _facts(folder, rows))])
 

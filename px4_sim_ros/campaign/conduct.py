@@ -12,7 +12,7 @@ import time
 import typing
 
 from px4_sim_ros.campaign.executors import Executor, Flyer, answer_of, asked
-from px4_sim_ros.campaign.folder import Folder, Px4Build, Session
+from px4_sim_ros.campaign.folder import Folder, Lines, Px4Build, Session
 from px4_sim_ros.campaign.jobs import (
     ALWAYS,
     FAILED,
@@ -24,7 +24,6 @@ from px4_sim_ros.campaign.jobs import (
     row_in,
     write_files,
 )
-from px4_sim_ros.campaign.lines import Lines
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.flight.px4 import command_line
 from px4_sim_ros.model.errors import ParameterError

@@ -25,7 +25,7 @@ import psutil
 
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.process import machine_locks
-from px4_sim_ros.process.child_prefix import SIGNALS_WAIT, die_with_parent, own_module
+from px4_sim_ros.process.children import SIGNALS_WAIT, die_with_parent, own_module
 
 Answer = dict[str, typing.Any]
 """`row`, or `lost` or `refused` with a sentence; and `starts`, how many processes it took."""

@@ -11,20 +11,116 @@ import typing
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import executors
+from px4_sim_ros.campaign.conduct import Outcome, Progress, fly_again
 from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, ExecutorEndedError, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show, success
+from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show, share, success
 from px4_sim_ros.cli import flown_again, output
-from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
-from px4_sim_ros.cli.campaign_refly import refly
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.cli.progress import Bar
 from px4_sim_ros.flight.flight_plan import AUTOPILOTS
 from px4_sim_ros.flight.instances import most_at_once
 from px4_sim_ros.flight.px4 import REPEATABLE, SCHEDULES, Px4
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import signals
+
+# `campaign refly`: a run of a campaign once more, here or on another machine.
+
+
+def refly(options: argparse.Namespace, path: str, run: str) -> int:
+    """Fly a run again and compare its fingerprint; return the exit code."""
+    folder = Folder.read(path)
+    if not run.isdecimal():
+        raise ParameterError(f'run {run!r}: must be the number of a run')
+    px4 = _px4(options, folder)
+    with flown_again.only_allowed(options.allow or []), opened(THREADS, 1) as found:
+        before, now = fly_again(folder, int(run), found.fly, px4)
+    if before['fingerprint'] == now['fingerprint']:
+        print(f"run {run}: the same flight, fingerprint {now['fingerprint']}")
+        return 0
+    print(f"campaign: run {run}: the fingerprint was {before['fingerprint']} and is"
+          f" {now['fingerprint']}; {_difference(before, now, folder.px4, px4)}", file=sys.stderr)
+    return FAILED
+
+
+def _px4(options: argparse.Namespace, folder: Folder) -> Px4Build:
+    """Return which PX4 flies: that of the options, or PX4_DIR.
+
+    The folder is data: the PX4 that it names is not started, unless the user names it too.
+
+    :raises ParameterError: there is none, or one is named for nothing
+    """
+    if folder.px4 is None:
+        for name in 'px4_dir', 'px4_schedule':
+            if (value := getattr(options, name)) is not None:
+                raise ParameterError(
+                    f'{name} = {value}: is for nothing: the embedded autopilot flies {folder.path}')
+        return None
+    build, schedule = folder.px4
+    named = options.px4_dir or os.environ.get('PX4_DIR')
+    if not named:
+        raise ParameterError(f'px4_dir: {folder.path} was flown by {build}; --px4-dir or PX4_DIR'
+                             ' names the PX4 that may be started')
+    found = Px4.find(named, options.px4_schedule or schedule)
+    return str(found.build), found.schedule
+
+
+def _difference(before: Row, now: Row, old: Px4Build, new: Px4Build) -> str:
+    """Return what is not as it was then, of all that the numbers depend on."""
+    then, today = (dict(part.split(' ', 1) for part in row['versions'].split(', '))
+                   for row in (before, now))
+    found = [f'{name} was {then.get(name, "not there")} and is {today.get(name, "not there")}'
+             for name in dict.fromkeys([*then, *today]) if then.get(name) != today.get(name)]
+    if old is not None and new is not None and old != new:
+        found.append(f'PX4 was {" ".join(old)} and is {" ".join(new)}')
+    return ', '.join(found) or 'all versions are the same'
+
+
+# How far a campaign is, on the terminal, and what it has come to.
+
+
+class CampaignProgress(Bar):
+    """A bar on a terminal, a line for each run otherwise."""
+
+    def __init__(self, runs: int) -> None:
+        super().__init__(runs, 'run')
+
+    def show(self, progress: Progress) -> None:
+        """Show a run that has ended."""
+        found = share(progress.held, progress.flown)
+        rate_1_s = progress.flown_here / max(progress.elapsed_s, 1e-9)
+        held = f'{found.held} of {found.runs} held ({found.low:.0%} to {found.high:.0%})'
+        if self._bar is not None:
+            self._bar.set_postfix_str(held, refresh=False)
+            self._bar.n = progress.flown
+            self._bar.refresh()
+        elif progress.row is not None:
+            left_s = (progress.runs - progress.flown) / rate_1_s
+            print(f"run {progress.run}: {progress.row['outcome']}; {held},"
+                  f' {3600 * rate_1_s:.0f} flights/h, {left_s:.0f} s left', flush=True)
+        if progress.lost:
+            self.print(f'run {progress.run}: lost: {progress.lost}')
+        elif progress.row and progress.row.get('recording_problem'):
+            self.print(f"run {progress.run}: not recorded: {progress.row['recording_problem']}")
+
+
+def summary(folder: Folder, outcome: Outcome) -> typing.Iterator[str]:
+    """Yield what a campaign has come to."""
+    facts: dict[str, str] = {
+        'runs': f'{len(outcome.rows)} of {folder.campaign.settings.runs}',
+        'held': success(outcome.rows).text}
+    session = outcome.session
+    if session.flown:
+        facts |= {
+            'flown_now': str(session.flown), 'elapsed_s': f'{session.elapsed_s:.1f}',
+            'flights_per_hour': f'{session.flights_per_hour:.0f}',
+            'real_time_factor': f'{session.real_time_factor:.1f}',
+            'share_not_flying': f'{session.share_not_flying:.3f}'}
+    for name, value in facts.items():
+        yield f'{name:28} {value}'
+
 
 _USAGE = """\
 campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is not flown again
@@ -215,7 +311,7 @@ def _report(options: argparse.Namespace, path: str) -> int:
 
 
 def _compare(options: argparse.Namespace, first: str, second: str) -> int:
-    from px4_sim_ros.campaign.comparison import compare
+    from px4_sim_ros.campaign.statistics import compare
     for line in compare(Folder.read(first), Folder.read(second)):
         print(line)
     return 0

@@ -11,9 +11,8 @@ import typing
 
 from px4_sim_ros.campaign.conduct import command
 from px4_sim_ros.campaign.executors import opened
-from px4_sim_ros.campaign.folder import ROWS, Px4Build, made, writing
+from px4_sim_ros.campaign.folder import ROWS, Lines, Px4Build, made, writing
 from px4_sim_ros.campaign.jobs import PATH, write_files
-from px4_sim_ros.campaign.lines import Lines
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.search import Case, Search, said
 from px4_sim_ros.model.errors import ParameterError

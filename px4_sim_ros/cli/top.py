@@ -21,15 +21,16 @@ from std_msgs.msg import String
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
-from px4_sim_ros.cli.graph_snapshot import (
+from px4_sim_ros.cli.snapshot_collector import (
+    FOUND_AFTER_S,
     NODE_FIGURES,
     AutopilotSnapshot,
     LinkSnapshot,
     NodeSnapshot,
     Snapshot,
+    SnapshotCollector,
     VehicleSnapshot,
 )
-from px4_sim_ros.cli.snapshot_collector import FOUND_AFTER_S, SnapshotCollector
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.recording.analysis import lockstep_terms as terms

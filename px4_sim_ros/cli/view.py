@@ -61,7 +61,7 @@ def _show_bag(bags: list[BagReader], folder: pathlib.Path, target: RerunTarget) 
             from px4_sim_ros.viewing.rerun_bag import write_vehicle
             write_vehicle(bags[0], open_run)
         else:
-            from px4_sim_ros.viewing.rerun_fleet import write_fleet
+            from px4_sim_ros.viewing.rerun_bag import write_fleet
             write_fleet(bags, open_run)
     except ParameterError:       # the recording does not fit its vehicle
         target.discard_run()

@@ -29,8 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def visualizer(options: argparse.Namespace) -> int:
     """Publish until a signal comes; return the exit code."""
     from px4_sim_ros.recording.bag.run_description import BagError
-    from px4_sim_ros.ros.nodes.transforms import TfBroadcaster
-    from px4_sim_ros.ros.nodes.visualizer import VisualizerNode, run
+    from px4_sim_ros.ros.nodes.visualizer import TfBroadcaster, VisualizerNode, run
     try:
         if options.only_tf:
             vehicles = _vehicles(options)

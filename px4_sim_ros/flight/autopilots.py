@@ -18,16 +18,15 @@ from px4_sim_ros.flight.px4 import (
     Px4,
     Px4Process,
     check_run_folder,
+    check_socket,
     new_run_folder,
 )
-from px4_sim_ros.flight.px4_socket import check_socket
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
 from px4_sim_ros.process import instance_claim
-from px4_sim_ros.process.child_prefix import own_module
-from px4_sim_ros.process.children import Child
+from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.spec.scenarios import NONE
 
 

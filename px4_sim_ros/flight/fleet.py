@@ -19,8 +19,7 @@ from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
 from px4_sim_ros.spec.configuration import Configuration, check_nodes, load_configuration
 from px4_sim_ros.spec.fleets import Fleet, FleetVehicle, VehicleEntry
-from px4_sim_ros.spec.parameter_files import default_parameters
-from px4_sim_ros.spec.setting_names import Settings
+from px4_sim_ros.spec.parameter_files import Settings, default_parameters
 
 _LAST_INSTANCE = typing.cast(int, HilParameters.infos()['instance']['maximum'])
 

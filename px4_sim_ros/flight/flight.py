@@ -18,8 +18,7 @@ from px4_sim_ros.link.pilot.events import Event, MissionError
 from px4_sim_ros.model.scenario.happening import Happening
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import signals
-from px4_sim_ros.process.child_prefix import own_module
-from px4_sim_ros.process.children import Child, stop_all
+from px4_sim_ros.process.children import Child, own_module, stop_all
 from px4_sim_ros.spec.compile_ahead import compile_ahead
 from px4_sim_ros.spec.configuration import Configuration, write_configuration
 from px4_sim_ros.spec.ros_environment import ros_environment

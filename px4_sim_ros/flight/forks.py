@@ -14,8 +14,7 @@ import subprocess
 import time
 import typing
 
-from px4_sim_ros.process.child_prefix import own_module
-from px4_sim_ros.process.children import Child, NotStartedError
+from px4_sim_ros.process.children import Child, NotStartedError, own_module
 
 _LONGEST = 256
 

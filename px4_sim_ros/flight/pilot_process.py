@@ -17,7 +17,7 @@ from px4_sim_ros.link.pilot.events import Event, MissionError
 from px4_sim_ros.link.pilot.pilot import Pilot
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.mission import Mission
-from px4_sim_ros.process.child_prefix import die_with_parent, own_module
+from px4_sim_ros.process.children import die_with_parent, own_module
 
 _STOP_TIMEOUT_S = 2.0
 

@@ -13,20 +13,55 @@ import pathlib
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import typing
 
 from px4_sim_ros.flight.px4_memory import MEMORY
-from px4_sim_ros.flight.px4_socket import remove_dead_socket
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.px4.console import last_words
-from px4_sim_ros.px4.cores import core_of, shared_core_of
+from px4_sim_ros.px4.shared_core import core_of, shared_core_of
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import PACKAGE, try_to_make
+
+# The socket by which the programs of PX4's start script talk to their PX4.
+
+_FOLDER = pathlib.Path('/tmp')
+
+
+def check_socket(instance: int) -> None:
+    """Check that a PX4 can make its socket; one that nobody serves any more is removed.
+
+    :raises ParameterError: it is another user's, and PX4 cannot boot
+    """
+    try:
+        remove_dead_socket(instance)
+    except PermissionError as error:
+        raise ParameterError(
+            f'instance = {instance}: {_path(instance)} belongs to the PX4 of another user; remove'
+            ' it if that does not run any more, or choose another instance') from error
+
+
+def remove_dead_socket(instance: int) -> None:
+    """Remove the socket of a PX4 that has ended, which leaves it to others who could not.
+
+    :raises PermissionError: it is another user's
+    """
+    path = _path(instance)
+    with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(FileNotFoundError):
+        try:
+            client.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
+def _path(instance: int) -> pathlib.Path:
+    return _FOLDER / f'px4-sock-{instance}'
+
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
 _BINARY, _FILES = pathlib.Path('bin/px4'), pathlib.Path('etc')

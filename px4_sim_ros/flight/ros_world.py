@@ -15,8 +15,7 @@ from px4_sim_ros.flight.flight_record import GraphReports, WorldStatus
 from px4_sim_ros.flight.forks import WorldForks
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.process import domain_claim
-from px4_sim_ros.process.child_prefix import own_module
-from px4_sim_ros.process.children import Child, stop_all
+from px4_sim_ros.process.children import Child, own_module, stop_all
 from px4_sim_ros.ros.tools.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.ros_environment import ros_environment

@@ -14,9 +14,9 @@ import typing
 from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.spec.configuration import Configuration, load_configuration, profile_parameters
+from px4_sim_ros.spec.parameter_files import Settings as Settings
+from px4_sim_ros.spec.parameter_files import node_and_key
 from px4_sim_ros.spec.resources import parse_yaml
-from px4_sim_ros.spec.setting_names import Settings as Settings
-from px4_sim_ros.spec.setting_names import node_and_key
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -39,7 +39,7 @@ from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.process import domain_claim, signals
-from px4_sim_ros.process.child_prefix import SIGNALS_WAIT, die_with_parent
+from px4_sim_ros.process.children import SIGNALS_WAIT, die_with_parent
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file

@@ -24,7 +24,7 @@ from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.scenario.happening import Happening
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.process.signals import Stop
-from px4_sim_ros.ros.framework import qos, vehicle_changes
+from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.session import ros_node, spin_once
 from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.ros.tools.flown_watch import FlownWatch
@@ -114,7 +114,7 @@ def supervise(
                 supervisor.attend(change)
 
         if of_fleet:
-            vehicle_changes.hear(node, attend)
+            status_client.hear(node, attend)
         flown = None if of_fleet else FlownWatch(
             node, supervisor.autopilot, supervisor.shares_core)
         run: int | None = None

@@ -13,7 +13,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.process.child_prefix import die_with_parent
+from px4_sim_ros.process.children import die_with_parent
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import PACKAGE, config_directory
 from px4_sim_ros.step import side_topics

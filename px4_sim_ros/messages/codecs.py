@@ -10,9 +10,9 @@ from rosgraph_msgs.msg import Clock
 from px4_sim_ros.messages import measurements
 from px4_sim_ros.messages.cdr import NOTHING_BEFORE, Before
 from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
+from px4_sim_ros.messages.measurements import BATTERY
 from px4_sim_ros.messages.texts import TEXTS, TextDecoder, TextEncoder
 from px4_sim_ros.messages.truth import ACCEL, JOINTS, ODOMETRY, POSE, REFERENCES
-from px4_sim_ros.messages.wind_battery import BATTERY
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
 

@@ -8,6 +8,56 @@ import os
 import threading
 import typing
 
+# Which core an autopilot has for itself.
+
+
+def core_of(instance: int, cores: typing.Iterable[int]) -> int:
+    """Return which of some cores an autopilot keeps to; each instance has another while they last.
+
+    The first core is left to the world.
+    """
+    found = sorted(cores)
+    return found[-1 - instance % max(len(found) - 1, 1)]
+
+
+def shared_core_of(instance: int) -> int:
+    """Return the core that an autopilot has with the step, which needs no other one.
+
+    So each instance has another while they last, and the first core is one of them.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[-1 - instance % len(cores)]
+
+
+# The cores that are left to the step by an autopilot that keeps to some.
+
+
+class OtherCores:
+    """Keeps a thread off the cores of an autopilot, where it would find neither turn nor caches.
+
+    Linux puts both on one core, though another is free, and leaves them there for long: whoever
+    waits awake looks busy, and whoever has just run is taken to have its caches there.
+    """
+
+    def __init__(self) -> None:
+        self._thread = 0
+        self._left: set[int] = set()       # cores that it has left
+
+    def keep_off(self, process: int) -> None:
+        """Keep the calling thread off the cores of a process, until `leave`, if it has others."""
+        with contextlib.suppress(ProcessLookupError):       # it has just ended
+            own, its = os.sched_getaffinity(0), os.sched_getaffinity(process)
+            if own & its and own - its:
+                self._thread, self._left = threading.get_native_id(), own & its
+                os.sched_setaffinity(0, own - its)
+
+    def leave(self) -> None:
+        """Let the thread run there again; a second time nothing happens."""
+        left, self._left = self._left, set()
+        with contextlib.suppress(ProcessLookupError):       # it has ended
+            if left:
+                os.sched_setaffinity(self._thread, os.sched_getaffinity(self._thread) | left)
+
 
 class _Scheduling(typing.NamedTuple):
     """How a thread was scheduled before it went to the core."""

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import optimize
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.sensors.vibration import ACCELERATION, HARMONICS, RATE
+from px4_sim_ros.model.sensors.noise import ACCELERATION, HARMONICS, RATE
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real.fit import BLOCK_S, half_widths
 from px4_sim_ros.real.flight import RealFlight, between

@@ -22,14 +22,11 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.process import domain_claim, signals
-from px4_sim_ros.px4.cores import shared_core_of
-from px4_sim_ros.px4.shared_core import SharedCore
-from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.px4.shared_core import SharedCore, shared_core_of
+from px4_sim_ros.ros.framework.block_host import BlockHost, HangReport, StepExecutor
 from px4_sim_ros.ros.framework.block_node import BlockNode
 from px4_sim_ros.ros.framework.graph_node import GraphNode
-from px4_sim_ros.ros.framework.hang_report import HangReport
 from px4_sim_ros.ros.framework.session import make_executor
-from px4_sim_ros.ros.framework.step_executor import StepExecutor
 from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.resources import own_arguments
 from px4_sim_ros.step import graph

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from px4_sim_ros.jit.code_cache import IS_PLAIN, MOTION, cache_folder, is_kept
-from px4_sim_ros.process.child_prefix import die_with_parent, own_module
+from px4_sim_ros.process.children import die_with_parent, own_module
 
 # Ctrl-C, and the end of the terminal, go to both processes.
 _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
@@ -48,7 +48,7 @@ def compile_motion() -> None:
     from px4_sim_ros.model.body.dynamics import Dynamics
     from px4_sim_ros.model.body.integrators import DynamicsParameters
     from px4_sim_ros.model.environment.environment import Environment
-    from px4_sim_ros.model.environment.turbulent_field import TurbulentField
+    from px4_sim_ros.model.environment.turbulence import TurbulentField
     from px4_sim_ros.spec.configuration import load_configuration
     configuration = load_configuration(None, {})
     world = configuration.world

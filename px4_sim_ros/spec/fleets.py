@@ -12,8 +12,8 @@ import typing
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.spec.parameter_files import Settings, node_and_key
 from px4_sim_ros.spec.resources import named_file, read_yaml
-from px4_sim_ros.spec.setting_names import Settings, node_and_key
 from px4_sim_ros.step.attendance import Presence
 
 MOST_VEHICLES = 100

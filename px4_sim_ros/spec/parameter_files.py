@@ -14,8 +14,9 @@ import typing
 
 import yaml
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.spec.resources import DUMPER, config_directory, read_yaml
 from px4_sim_ros.step import graph
 
@@ -149,3 +150,26 @@ def nested(values: FlatParameters) -> dict[str, typing.Any]:
         else:
             found[key] = value
     return found
+
+
+# Names of parameters with their node before them, such as `wind.speed_m_s`.
+
+Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
+
+
+def node_and_key(owner: str, name: str) -> tuple[str, str]:
+    """Return node and parameter of a name such as `wind.speed_m_s`; '' is the node of all.
+
+    :param owner: where the name stands, for the error sentence
+    :raises ParameterError: there is no such node
+    """
+    node, dot, key = name.partition('.')
+    if dot and graph.is_node(node):
+        return node, key
+    groups = [name for name, info in WorldParameters.infos().items()
+              if info['type'].startswith('dict')]
+    if dot and node not in groups:
+        hint = did_you_mean(node, [*graph.NODES, *groups]) or (
+            f"; nodes are {', '.join(graph.NODES)}")
+        raise ParameterError(f'{owner}: there is no node {node}{hint}')
+    return '', name      # of all nodes; a wrong name is refused where it is used

@@ -17,8 +17,7 @@ from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, Inputs, Outputs
 from px4_sim_ros.step.graph import CLOCK, WAKE, qualified
-from px4_sim_ros.step.slot import Slot
-from px4_sim_ros.step.synchronizer import StampSynchronizer
+from px4_sim_ros.step.slot import Slot, StampSynchronizer
 
 # For so many times the plan is remembered; with usual periods it repeats after fifty.
 _PLANS_REMEMBERED = 10_000

@@ -14,10 +14,53 @@ import pytest
 
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.testing.px4_of_test import PX4, UNREPEATABLE
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.testing.flight import Flight
+
+
+import typing
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.flight.px4 import Px4
+
+# The PX4 that a test flies, and whether its flights repeat.
+
+EMBEDDED, PX4 = 'embedded', 'px4'
+"""The autopilots; the second one is a marker as well."""
+UNREPEATABLE = 'not_repeatable_because'
+"""The property of a test, also in JUnit, that says why its flight may be another the next time."""
+
+
+def px4_of(item: pytest.Item) -> Px4:
+    """Return a PX4 that repeats itself, or one on a core of its own where that is not permitted.
+
+    :raises ParameterError: there is none
+    """
+    from px4_sim_ros.flight.px4 import ONE_CORE, REPEATABLE, Px4
+    from px4_sim_ros.model.errors import ParameterError
+    px4_dir = item.config.getoption('px4_dir')
+    try:
+        return Px4.find(px4_dir, REPEATABLE)
+    except ParameterError as error:
+        px4 = Px4.find(px4_dir, ONE_CORE)
+        note_unrepeatable(item, str(error))
+        return px4
+
+
+def note_unrepeatable(item: pytest.Item, reason: str) -> None:
+    """Note why a flight may be another the next time; the first reason counts."""
+    if reason and UNREPEATABLE not in dict(item.user_properties):
+        item.user_properties.append((UNREPEATABLE, reason))
+
+
+def summary(reports: typing.Iterable[pytest.TestReport]) -> list[str]:
+    """Return a line for each reason why flights do not repeat, with how many there are."""
+    reasons = [dict(report.user_properties).get(UNREPEATABLE) for report in reports
+               if report.when == 'call']
+    return [f'flights that may be others the next time: {reasons.count(reason)}, because {reason}'
+            for reason in dict.fromkeys(filter(None, reasons))]
+
 
 _PLUGIN = 'px4_sim_ros.testing.plugin'
 _AGAIN = 'again.txt'

@@ -11,8 +11,7 @@ import typing
 
 import pytest
 
-from px4_sim_ros.testing.artefacts import folder_of
-from px4_sim_ros.testing.px4_of_test import PX4, px4_of
+from px4_sim_ros.testing.artefacts import PX4, folder_of, px4_of
 
 SUFFIX = '.campaign.yaml'
 # Of the failed runs: a report is read.

@@ -14,9 +14,9 @@ import typing
 
 import pytest
 
+from px4_sim_ros.testing.artefacts import EMBEDDED, PX4, note_unrepeatable, px4_of, summary
 from px4_sim_ros.testing.campaign_file import SUFFIX as CAMPAIGN
 from px4_sim_ros.testing.campaign_file import CampaignFile
-from px4_sim_ros.testing.px4_of_test import EMBEDDED, PX4, note_unrepeatable, px4_of, summary
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.testing.flight import Flight

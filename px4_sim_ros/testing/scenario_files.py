@@ -13,8 +13,7 @@ import typing
 import pytest
 
 from px4_sim_ros.flight.instances import own_instance
-from px4_sim_ros.testing.artefacts import new_folder, where_to_look
-from px4_sim_ros.testing.px4_of_test import EMBEDDED, PX4, px4_of
+from px4_sim_ros.testing.artefacts import EMBEDDED, PX4, new_folder, px4_of, where_to_look
 
 # Of wall time, from SIGTERM on.
 _END_LIMIT_S = 10.0

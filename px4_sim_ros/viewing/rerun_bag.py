@@ -3,14 +3,20 @@
 """A recorded flight as Rerun shows it."""
 from __future__ import annotations
 
+import itertools
 import typing
 
+import numpy as np
 import rerun
 
+from px4_sim_ros.recording.analysis.fleet_flight import read_fleet
 from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
 from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.report.plots import COLOURS
+from px4_sim_ros.viewing.rerun_blueprint import DISTANCE, fleet_blueprint
 from px4_sim_ros.viewing.rerun_log import RerunLog
+from px4_sim_ros.viewing.rerun_stream import RerunStream, parts
 
 _LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
 
@@ -34,3 +40,31 @@ def write_vehicle(
     log.add(series)
     for mark in lines:
         log.log_text(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
+
+
+# A recorded flight of several vehicles as Rerun shows it: all in one space, under one time.
+
+
+def write_fleet(
+    bags: typing.Sequence[BagReader], open_run: typing.Callable[[], rerun.RecordingStream],
+) -> None:
+    """Write all of a recording, each vehicle below its namespace in a colour of its own.
+
+    :param bags: of its vehicles
+    :param open_run: returns where to, the same each time
+    :raises BagError: it cannot be read
+    :raises ParameterError: it does not fit a vehicle
+    """
+    flight = read_fleet(bags[0])
+    places = np.concatenate([*flight.positions_m.values(), [(0.0, 0.0, 0.0)]])
+    open_run().send_blueprint(fleet_blueprint(
+        list(flight.members), whole=True,
+        box_enu=(np.nanmin(places, axis=0), np.nanmax(places, axis=0))))
+    for bag, (name, nearest_m), colour in zip(
+            bags, flight.nearest_m.items(), itertools.cycle(COLOURS)):
+        write_vehicle(bag, open_run, namespace=name, path_colour=parts(colour))
+        is_known = ~np.isnan(nearest_m)
+        if is_known.any():
+            RerunStream(open_run(), name).plot(
+                DISTANCE, flight.time_s[is_known], nearest_m[is_known, None], (name,), 'm',
+                (colour,))

@@ -12,8 +12,8 @@ from pymavlink.dialects.v20 import common as mavlink
 from scripted_flight import ScriptedWorld
 
 from px4_sim_ros.autopilot.process import Autopilot
-from px4_sim_ros.link.hil.decoder import HilDecoder
 from px4_sim_ros.link.hil.frames import HilFrames
+from px4_sim_ros.link.hil.replies import HilDecoder
 from px4_sim_ros.link.pilot.link import pilot_port
 from px4_sim_ros.spec.blocks import block_configuration
 

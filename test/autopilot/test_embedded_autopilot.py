@@ -29,9 +29,9 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.link.hil.codec import DISARMED, HilEncoder
-from px4_sim_ros.link.hil.decoder import HilDecoder
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.lockstep import Lockstep
+from px4_sim_ros.link.hil.replies import HilDecoder
 from px4_sim_ros.link.hil.server import Deadline, HilServer, port_of
 from px4_sim_ros.model.rotation import yaw_rad
 from px4_sim_ros.model.sensors.imu import ImuMeasurement

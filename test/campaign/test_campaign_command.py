@@ -19,7 +19,7 @@ from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
-from px4_sim_ros.cli import campaign_refly, campaign_search
+from px4_sim_ros.cli import campaign_search
 from px4_sim_ros.model.errors import ParameterError
 
 VARY = {'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 90]}}
@@ -213,7 +213,7 @@ def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
     @contextlib.contextmanager
     def opened(name, workers, scheduler=''):
         yield Opened(None, fly, 1, '')
-    monkeypatch.setattr(campaign_refly, 'opened', opened)
+    monkeypatch.setattr(command, 'opened', opened)
     told = here('campaign', 'refly', folder.path, 1, '--px4-dir', new)
     assert (told.returncode, told.stderr) == (
         1, 'campaign: run 1: the fingerprint was a and is b; numba was 0.68.1 and is 0.69.0, px4'

@@ -8,8 +8,7 @@ import pytest
 from campaigns import campaign, folder_of, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
-from px4_sim_ros.campaign.campaign_report import report
-from px4_sim_ros.campaign.path_plots import paths
+from px4_sim_ros.campaign.campaign_report import paths, report
 from px4_sim_ros.campaign.paths import FlownPath, PathTaker
 
 COLOURS = {'held': '#000001', 'failed': '#000002'}

@@ -14,9 +14,9 @@ from campaigns import GROUND, campaign, folder_of, row_of
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import search, statistics
 from px4_sim_ros.campaign.campaign_report import _histogram, report
-from px4_sim_ros.campaign.comparison import compare
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.search import Search
+from px4_sim_ros.campaign.statistics import compare
 from px4_sim_ros.model.errors import ParameterError, RunError
 
 

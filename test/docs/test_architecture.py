@@ -39,7 +39,7 @@ WALKS = {
         'model/environment/gravity.py', 'model/arrivals.py')),
     'command': ('HilBlock.finish', 'Dynamics._truth', (
         'step/runner.py', 'step/clock.py', 'link/hil/server.py', 'link/fast_frames.py',
-        'link/hil/waiting_awake.py', 'link/hil/boot.py', 'ReplyMatcher._is_reply',
+        'link/hil/server.py', 'link/hil/boot.py', 'ReplyMatcher._is_reply',
         'Lockstep._reply_timeout_s', 'Lockstep._lock', 'Lockstep._has_gone', 'GaussMarkov.next'))}
 
 

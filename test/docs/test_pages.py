@@ -31,9 +31,9 @@ from px4_sim_ros.link.pilot import pilot
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.manager import recorder_watch
-from px4_sim_ros.ros.manager.overdue import find_overdue
+from px4_sim_ros.ros.manager.overdue_watch import find_overdue
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.parameter_files import default_parameters
 from px4_sim_ros.spec.run_control import ManagerParameters

@@ -34,7 +34,7 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.parameter_files import write_parameters

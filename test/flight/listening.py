@@ -7,8 +7,8 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.message_types import message_class
 from px4_sim_ros.ros.framework.polling import taken
+from px4_sim_ros.ros.framework.session import message_class
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 from px4_sim_ros.messages.autopilot import read_status
 from px4_sim_ros.recording.analysis.series import read_series
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.report.flight_plots import estimate_rows
+from px4_sim_ros.recording.report.flight_report import estimate_rows
 
 MISSION = '{name: hop, items: [take_off: {up_m: 1.0}, land: ]}'
 

@@ -196,7 +196,7 @@ def test_rerun_shows_all_vehicles_in_one_space(flown, summary, tmp_path):
     rerun = pytest.importorskip('rerun', reason='rerun-sdk is not installed')
     from rerun.chunk import RrdReader
 
-    from px4_sim_ros.viewing.rerun_fleet import write_fleet
+    from px4_sim_ros.viewing.rerun_bag import write_fleet
     bags, file = vehicles_of(flown / 'bag'), tmp_path / 'fleet.rrd'
     stream = rerun.RecordingStream('test')
     stream.save(file)

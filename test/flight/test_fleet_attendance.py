@@ -130,7 +130,7 @@ def test_rerun_shows_each_while_it_is_there(flown, tmp_path):
     rerun = pytest.importorskip('rerun', reason='rerun-sdk is not installed')
     from rerun.chunk import RrdReader
 
-    from px4_sim_ros.viewing.rerun_fleet import write_fleet
+    from px4_sim_ros.viewing.rerun_bag import write_fleet
     stream = rerun.RecordingStream('test')
     stream.save(tmp_path / 'fleet.rrd')
     write_fleet(vehicles_of(flown[0] / 'bag'), lambda: stream)

@@ -21,7 +21,7 @@ from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process.instance_claim import is_claimed
 from px4_sim_ros.spec.resources import named_files
-from px4_sim_ros.testing import artefacts, motor, px4_of_test, sensor, words
+from px4_sim_ros.testing import artefacts, motor, sensor, words
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
@@ -257,11 +257,11 @@ def test_where_px4_cannot_repeat_itself_the_report_says_why(tmp_path, monkeypatc
     (tmp_path / 'bin' / 'px4').touch(0o755)
     item = types.SimpleNamespace(
         config=types.SimpleNamespace(getoption={'px4_dir': tmp_path}.get), user_properties=[])
-    assert px4_of_test.px4_of(item).schedule == px4.ONE_CORE
-    px4_of_test.note_unrepeatable(item, 'PX4 does not run with the schedule repeatable')
+    assert artefacts.px4_of(item).schedule == px4.ONE_CORE
+    artefacts.note_unrepeatable(item, 'PX4 does not run with the schedule repeatable')
     reports = [types.SimpleNamespace(when=when, user_properties=item.user_properties)
                for when in ('setup', 'call', 'teardown')]
-    assert px4_of_test.summary(reports) == [
+    assert artefacts.summary(reports) == [
         'flights that may be others the next time: 1, because this user may not use SCHED_FIFO']
 
 

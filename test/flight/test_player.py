@@ -35,11 +35,11 @@ from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.folder import make_folder
-from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.recording.bag.writer import BagWriter
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.ros.tools import bag_player as player_module
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import side_topics

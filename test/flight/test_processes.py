@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from px4_sim_ros.process.child_prefix import die_with_parent, own_module
-from px4_sim_ros.process.children import Child, stop_all
+from px4_sim_ros.process.children import Child, die_with_parent, own_module, stop_all
 
 PATIENCE_S = 10.0
 STUBBORN = 'trap "" TERM; echo ready; while :; do sleep 0.05; done'

@@ -23,7 +23,7 @@ from px4_sim_ros.flight.flight_record import FlightRecord
 from px4_sim_ros.flight.px4 import Px4, Px4Process, world_parameters
 from px4_sim_ros.flight.px4_log import dropouts_ms, loss_of
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.px4.cores import shared_core_of
+from px4_sim_ros.px4.shared_core import shared_core_of
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle

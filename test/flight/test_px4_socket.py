@@ -8,15 +8,14 @@ import socket
 
 import pytest
 
-from px4_sim_ros.flight import px4_socket
-from px4_sim_ros.flight.px4 import Px4, Px4Process
-from px4_sim_ros.flight.px4_socket import check_socket
+from px4_sim_ros.flight import px4
+from px4_sim_ros.flight.px4 import Px4, Px4Process, check_socket
 from px4_sim_ros.model.errors import ParameterError
 
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(px4_socket, '_FOLDER', tmp_path)
+    monkeypatch.setattr(px4, '_FOLDER', tmp_path)
     return tmp_path / 'px4-sock-3'
 
 

@@ -23,7 +23,7 @@ from report_flights import fly as fly_script
 from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.flight.ros_world import start_graph
 from px4_sim_ros.link.fields import heartbeat
-from px4_sim_ros.px4.cores import shared_core_of
+from px4_sim_ros.px4.shared_core import shared_core_of
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.spec.configuration import load_configuration, write_configuration

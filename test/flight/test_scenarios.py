@@ -21,8 +21,8 @@ from px4_sim_ros.messages.scenario_events import read as read_event
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.graph import FAULTS

@@ -9,7 +9,7 @@ from graph_recording import OVERRIDES, RECORDED, WHOLE, assert_same_messages, re
 from rclpy.serialization import deserialize_message
 
 from px4_sim_ros.model.rotation import matrix, to_body
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.repeatability import first_gap

@@ -14,7 +14,7 @@ from rich.table import Table
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.ros.framework.timed_logger import TimedLogger
+from px4_sim_ros.ros.framework.lifecycle_node import TimedLogger
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 

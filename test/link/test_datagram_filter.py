@@ -6,7 +6,7 @@ import socket
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.link.pilot.datagram_filter import accept_only
+from px4_sim_ros.link.pilot.link import accept_only
 
 MAV = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
 WANTED = MAV.heartbeat_encode(2, 3, 0, 0, 4).pack(MAV)

@@ -12,7 +12,7 @@ import mavlink_frames
 import pytest
 from mavlink_frames import controls_frame, frame, frame_v1
 
-from px4_sim_ros.link.hil.decoder import HilDecoder
+from px4_sim_ros.link.hil.replies import HilDecoder
 
 CONTROLS = ('fd5100000001015d0000a00f0000000000000100000000000000000080bf0000'
             '60bf000040bf000020bf000000bf0000c0be000080be000000be000000000000'

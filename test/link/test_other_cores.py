@@ -15,8 +15,7 @@ from px4_sim_ros.link.hil import block as hil_block
 from px4_sim_ros.link.hil.boot import Boot
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
-from px4_sim_ros.px4.other_cores import OtherCores
-from px4_sim_ros.px4.shared_core import SharedCore
+from px4_sim_ros.px4.shared_core import OtherCores, SharedCore
 from px4_sim_ros.spec.blocks import block_configuration
 from px4_sim_ros.spec.configuration import load_configuration
 

@@ -7,7 +7,7 @@ import resource
 
 import pytest
 
-from px4_sim_ros.px4.pinned_file import PinnedFile
+from px4_sim_ros.px4.boot_watch import PinnedFile
 
 SIZE_KIB = 64
 
@@ -35,7 +35,7 @@ def test_it_is_locked_while_it_lives(path):
 
 
 def test_what_may_not_be_pinned_is_read(path, monkeypatch):
-    monkeypatch.setattr('px4_sim_ros.px4.pinned_file._LIBC.mlock', lambda *region: -1)
+    monkeypatch.setattr('px4_sim_ros.px4.boot_watch._LIBC.mlock', lambda *region: -1)
     assert not PinnedFile(path).is_pinned
 
 

@@ -8,15 +8,15 @@ import time
 
 import pytest
 
-from px4_sim_ros.link.hil import waiting_awake
-from px4_sim_ros.link.hil.waiting_awake import WaitingAwake
+from px4_sim_ros.link.hil import server
+from px4_sim_ros.link.hil.server import WaitingAwake
 
 
 @pytest.fixture
 def waited(monkeypatch):
     """Return the seconds for which the kernel is to say that this thread has waited for a core."""
     waited = [0.0]
-    monkeypatch.setattr(waiting_awake, '_waited_for_core_s', lambda: waited[0])
+    monkeypatch.setattr(server, '_waited_for_core_s', lambda: waited[0])
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 1})
     return waited
 

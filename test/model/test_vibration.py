@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from px4_sim_ros.model.sensors.imu import Imu
-from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration, passed
+from px4_sim_ros.model.sensors.noise import ACCELERATION, RATE, RotorVibration, passed
 
 AT_RAD_S, PERIOD_S = 600.0, 0.004
 

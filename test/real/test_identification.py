@@ -15,9 +15,8 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import electric, open_loop, pages, statics, summaries
 from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, untold
-from px4_sim_ros.real.identification import identified
+from px4_sim_ros.real.identification import identified, rewritten
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
-from px4_sim_ros.real.vehicle_text import rewritten
 from px4_sim_ros.spec.resources import named_file
 
 # What made the flight; the search begins with the file of the Iris.

@@ -12,7 +12,7 @@ import simulated
 
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.real import linear_fit, open_loop, predictions, statics
+from px4_sim_ros.real import held_out, open_loop, predictions, statics
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import with_values
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
@@ -158,8 +158,8 @@ def test_a_linear_fit_finds_what_is_linear():
     """It predicts what it has learnt better than holding the rates does."""
     flight = simulated.fly(simulated.iris(), seed=3, duration_s=20.0)
     iris = load_vehicle('iris')
-    found = linear_fit.errors(
-        flight, iris, linear_fit.fitted([flight], iris, 0.1), 0.1).mean(axis=0)
+    found = held_out.linear_errors(
+        flight, iris, held_out.linear_fit([flight], iris, 0.1), 0.1).mean(axis=0)
     none = predictions.errors(
         flight, iris, [0.1]).ways[predictions.NONE][0].mean(axis=0)
     assert found[3] < 0.3 * none[3] and found[1] < 0.3 * none[1]

@@ -10,7 +10,7 @@ import ulog_file
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.rotation import from_rotation_vector, multiply
-from px4_sim_ros.real import allocation
+from px4_sim_ros.real import ulog
 from px4_sim_ros.real.flight import has_samples, held
 from px4_sim_ros.real.readers import read_flight
 
@@ -31,24 +31,24 @@ def quad_parameters():
 def test_the_mixer_of_an_x_quad_is_that_of_px4():
     """By hand: the root of a half for roll and pitch, 1 for yaw and for thrust down."""
     half = math.sqrt(0.5)
-    assert allocation.mixer(quad_parameters()) == pytest.approx(np.array([
+    assert ulog.mixer(quad_parameters()) == pytest.approx(np.array([
         [-half, half, 1.0, 0.0, 0.0, -1.0], [half, -half, 1.0, 0.0, 0.0, -1.0],
         [half, half, -1.0, 0.0, 0.0, -1.0], [-half, -half, -1.0, 0.0, 0.0, -1.0]]), abs=1e-12)
     # The lever does not matter, for it is normalised.
     longer = {key: 3.0 * value if key[-2:] in ('PX', 'PY') else value
               for key, value in quad_parameters().items()}
-    assert allocation.mixer(longer) == pytest.approx(allocation.mixer(quad_parameters()))
-    assert allocation.mixer({}) is None
+    assert ulog.mixer(longer) == pytest.approx(ulog.mixer(quad_parameters()))
+    assert ulog.mixer({}) is None
     # As in the log of a plane, which has no parameters that its PX4 does not use.
     plane = {key: value for key, value in quad_parameters().items() if key[-2:-1] != 'A'}
-    assert allocation.mixer(plane) is None
+    assert ulog.mixer(plane) is None
 
 
 def test_the_thrust_model_is_undone():
     shares = np.linspace(0.0, 1.0, 11)
-    sent = allocation.thrust_model(shares, 0.3)
+    sent = ulog.thrust_model(shares, 0.3)
     assert 0.3 * sent ** 2 + 0.7 * sent == pytest.approx(shares)
-    assert allocation.thrust_model(shares, 0.0) is shares
+    assert ulog.thrust_model(shares, 0.0) is shares
 
 
 def turn(t):

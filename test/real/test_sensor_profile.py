@@ -12,11 +12,11 @@ import ulog_file
 
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration
+from px4_sim_ros.model.sensors.noise import ACCELERATION, RATE, RotorVibration
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.real import open_loop
 from px4_sim_ros.real.imu_log import ImuLog
-from px4_sim_ros.real.imu_noise import noise_of
+from px4_sim_ros.real.sensor_profile import noise_of
 from px4_sim_ros.real.vibration_fit import vibration_of
 from px4_sim_ros.spec.configuration import load_configuration, profile_parameters
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle

@@ -8,9 +8,8 @@ import threading
 import pytest
 
 from px4_sim_ros.recording.bag.reader import Message
-from px4_sim_ros.recording.bag.reorder_buffer import LostError
 from px4_sim_ros.recording.bag.writer import BagWriter
-from px4_sim_ros.recording.bag.writer_thread import BagThread
+from px4_sim_ros.recording.bag.writer_thread import BagThread, LostError
 
 PATIENCE_S = 20.0
 

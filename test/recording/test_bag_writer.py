@@ -28,9 +28,9 @@ from mcap.reader import make_reader
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import rosbag2_metadata
 from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread, ThreadIfLong
-from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.recording.bag.schema import definition
 from px4_sim_ros.recording.bag.writer import BagWriter, topics_of
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import side_topics

@@ -16,7 +16,7 @@ from report_flights import fly
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph, side_topics
 

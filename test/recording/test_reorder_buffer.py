@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from px4_sim_ros.recording.bag.reorder_buffer import LostError, ReorderBuffer
+from px4_sim_ros.recording.bag.writer_thread import LostError, ReorderBuffer
 from px4_sim_ros.step.attendance import Presence
 
 STEP_US = 4

@@ -8,9 +8,9 @@ import pytest
 
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
-from px4_sim_ros.recording.bag.channel import Channel
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.step_bag import StepBag, StepWriter
+from px4_sim_ros.recording.bag.writer import Channel
 from px4_sim_ros.step.graph import CLOCK, COMMAND
 from px4_sim_ros.step.lane import Output
 

@@ -21,8 +21,7 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.block_node import BlockNode
 from px4_sim_ros.ros.framework.graph_node import GraphNode
-from px4_sim_ros.ros.framework.message_types import message_class
-from px4_sim_ros.ros.framework.session import make_executor
+from px4_sim_ros.ros.framework.session import make_executor, message_class
 from px4_sim_ros.spec.configuration import load_configuration, write_configuration
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step import graph

@@ -27,12 +27,11 @@ from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.telemetry import Estimate
 from px4_sim_ros.model.truth import Truth, WheelMotion
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.blocks import block_configuration
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.schedule import Input
-from px4_sim_ros.step.synchronizer import StampSynchronizer
+from px4_sim_ros.step.slot import Input, StampSynchronizer
 
 STEP_US = 4000
 THIRD = 1.0 / 3.0

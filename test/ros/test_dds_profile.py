@@ -9,8 +9,7 @@ import rclpy
 from rclpy.duration import Duration
 from rosgraph_msgs.msg import Clock
 
-from px4_sim_ros.process.child_prefix import own_module
-from px4_sim_ros.process.children import Child
+from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.ros.framework import qos
 
 _MESSAGES = 2000

@@ -6,7 +6,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import NavSatFix, NavSatStatus
 
 from px4_sim_ros.link.hil.codec import HilEncoder
-from px4_sim_ros.link.hil.decoder import HilDecoder
+from px4_sim_ros.link.hil.replies import HilDecoder
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement

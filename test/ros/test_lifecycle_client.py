@@ -6,7 +6,7 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.manager import lifecycle_client
 from px4_sim_ros.ros.manager.lifecycle_client import (
     CONFIGURE,

@@ -6,10 +6,9 @@ import types
 import pytest
 from recorded_world import STEP_US, World
 
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.manager import overdue_watch
-from px4_sim_ros.ros.manager.overdue import Overdue, find_lost_recorder
-from px4_sim_ros.ros.manager.overdue_watch import OverdueWatch
+from px4_sim_ros.ros.manager.overdue_watch import Overdue, OverdueWatch, find_lost_recorder
 from px4_sim_ros.ros.nodes.recorder import RecorderNode
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.members import Member

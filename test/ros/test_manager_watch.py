@@ -1,7 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A manager that is silent is missed; a machine that stood still is no silence."""
-from px4_sim_ros.ros.framework.manager_watch import Silence
+from px4_sim_ros.ros.nodes.dynamics import Silence
 
 
 def looks(silence, *moments_s):

@@ -6,7 +6,7 @@ import unittest.mock
 
 import pytest
 
-from px4_sim_ros.ros.manager.overdue import Overdue
+from px4_sim_ros.ros.manager.overdue_watch import Overdue
 from px4_sim_ros.ros.manager.supervision import Supervision
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock

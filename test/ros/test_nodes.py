@@ -26,7 +26,7 @@ from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.ros.framework import block_node, parameters
 from px4_sim_ros.ros.framework.block_host import BlockHost
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.framework.session import make_executor
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph

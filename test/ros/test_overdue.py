@@ -5,9 +5,8 @@ import types
 
 import pytest
 
-from px4_sim_ros.ros.framework.node_status import NodeStatus
-from px4_sim_ros.ros.manager.overdue import Overdue, find_overdue, find_silent
-from px4_sim_ros.ros.manager.overdue_watch import OverdueWatch
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
+from px4_sim_ros.ros.manager.overdue_watch import Overdue, OverdueWatch, find_overdue, find_silent
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.members import Member, managed
 

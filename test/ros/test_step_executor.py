@@ -6,9 +6,8 @@ import types
 
 import pytest
 
-from px4_sim_ros.ros.framework import block_host, step_executor
-from px4_sim_ros.ros.framework.block_host import BlockHost
-from px4_sim_ros.ros.framework.step_executor import StepExecutor
+from px4_sim_ros.ros.framework import block_host
+from px4_sim_ros.ros.framework.block_host import BlockHost, StepExecutor
 
 TURN_S = 0.01
 PART_OF_STEP_S = 0.0004
@@ -19,7 +18,7 @@ class Process:
 
     def __init__(self, monkeypatch):
         self.now_s, self.notes, self.parts = 1000.0, [], 0
-        for module in block_host, step_executor:
+        for module in block_host, block_host:
             monkeypatch.setattr(
                 module, 'time', types.SimpleNamespace(monotonic=lambda: self.now_s))
         self.host = BlockHost()

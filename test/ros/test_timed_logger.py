@@ -12,7 +12,7 @@ from rcl_interfaces.msg import Log
 
 from px4_sim_ros.model.timebase import untimed
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.timed_logger import TimedLogger
+from px4_sim_ros.ros.framework.lifecycle_node import TimedLogger
 
 
 @pytest.mark.parametrize('method', ['info', 'warning', 'error'])

@@ -9,9 +9,7 @@ from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, Graph, NodeSpec, Topic
 from px4_sim_ros.step.runner import EVERYBODY, Runner
-from px4_sim_ros.step.schedule import Input
-from px4_sim_ros.step.slot import Slot
-from px4_sim_ros.step.synchronizer import StampSynchronizer
+from px4_sim_ros.step.slot import Input, Slot, StampSynchronizer
 
 STEP_US = 4000
 AIR_US = 8000

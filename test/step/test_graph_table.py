@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.parameter_files import default_parameters
 from px4_sim_ros.step import graph
 

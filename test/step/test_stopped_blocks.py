@@ -6,7 +6,7 @@ from small_graph import STEP_US, Process
 
 from px4_sim_ros.step.graph import CLOCK
 from px4_sim_ros.step.lane import Output
-from px4_sim_ros.step.synchronizer import NEVER_US, NO_MEASUREMENT
+from px4_sim_ros.step.slot import NEVER_US, NO_MEASUREMENT
 
 
 @pytest.fixture

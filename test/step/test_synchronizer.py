@@ -8,8 +8,7 @@ import typing
 import pytest
 
 from px4_sim_ros.step.graph import Topic
-from px4_sim_ros.step.schedule import Input
-from px4_sim_ros.step.synchronizer import NEVER_US, NO_MEASUREMENT, StampSynchronizer
+from px4_sim_ros.step.slot import NEVER_US, NO_MEASUREMENT, Input, StampSynchronizer
 
 
 def input_of(name, period_us, delay_us=0, is_held=False, part_of=''):

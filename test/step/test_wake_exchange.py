@@ -7,8 +7,7 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.attendance import Attendance, Change, Presence
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND, WAKE, WAKES
-from px4_sim_ros.step.runner import Group, run_groups
-from px4_sim_ros.step.wake_exchange import WakeExchange
+from px4_sim_ros.step.runner import Group, WakeExchange, run_groups
 
 STEP_US, PERIOD_US = 4000, 20_000
 

@@ -17,15 +17,13 @@ from rerun.chunk import RrdReader
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import compare_sensors
-from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
+from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, Waypoint, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.message_types import message_class
-from px4_sim_ros.ros.framework.session import ros_node
+from px4_sim_ros.ros.framework.session import message_class, ros_node
 from px4_sim_ros.ros.tools.rerun_view import POSE, RerunView, Stamped
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import side_topics

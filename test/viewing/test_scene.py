@@ -10,9 +10,8 @@ import pytest
 from shown import LEVEL
 
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
-from px4_sim_ros.viewing.path import FlownPath
 from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN, RotorAngles
-from px4_sim_ros.viewing.scene import Beam, Scene
+from px4_sim_ros.viewing.scene import Beam, FlownPath, Scene
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from urdf_parser_py.urdf import URDF, Box, Cylinder, Sphere
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.step import graph

@@ -28,9 +28,8 @@ from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.message_types import message_class
-from px4_sim_ros.ros.nodes.transforms import TfBroadcaster
-from px4_sim_ros.ros.nodes.visualizer import VisualizerNode
+from px4_sim_ros.ros.framework.session import message_class
+from px4_sim_ros.ros.nodes.visualizer import TfBroadcaster, VisualizerNode
 from px4_sim_ros.spec.configuration import load_configuration, write_configuration
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step import side_topics

@@ -29,9 +29,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.px4.client_process import process_at
-from px4_sim_ros.px4.cores import shared_core_of
-from px4_sim_ros.px4.other_cores import OtherCores
-from px4_sim_ros.px4.shared_core import SharedCore
+from px4_sim_ros.px4.shared_core import OtherCores, SharedCore, shared_core_of
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS
 

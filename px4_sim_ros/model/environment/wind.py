@@ -181,7 +181,7 @@ class _Field(_WithoutNoise):
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
         # It loads the compiler, which the other models do without.
-        from px4_sim_ros.model.environment.turbulent_field import TurbulentField
+        from px4_sim_ros.model.environment.turbulence import TurbulentField
         p = parameters
         self._mean = _Mean(p).at(REFERENCE_HEIGHT_M)
         self._field = TurbulentField(

@@ -9,7 +9,7 @@ import os
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults import air, autopilot, gnss, links, motion, sensors, servos
+from px4_sim_ros.model.faults import air, autopilot, links, motion, sensors
 from px4_sim_ros.model.faults.action import Action, Fault, Faults
 
 ACTIONS: dict[str, type[Action]] = {
@@ -17,9 +17,9 @@ ACTIONS: dict[str, type[Action]] = {
     'motor_off': motion.MotorOff,
     'motor_stuck': motion.MotorStuck,
     'motor_slow': motion.MotorSlow,
-    'servo_stuck': servos.ServoStuck,
-    'servo_hard_over': servos.ServoHardOver,
-    'servo_slack': servos.ServoSlack,
+    'servo_stuck': motion.ServoStuck,
+    'servo_hard_over': motion.ServoHardOver,
+    'servo_slack': motion.ServoSlack,
     'sensor_off': sensors.SensorOff,
     'sensor_frozen': sensors.SensorFrozen,
     'sensor_bias': sensors.SensorBias,
@@ -29,9 +29,9 @@ ACTIONS: dict[str, type[Action]] = {
     'sensor_spikes': sensors.SensorSpikes,
     'sensor_delay': sensors.SensorDelay,
     'sensor_axes': sensors.SensorAxes,
-    'gnss_denied': gnss.GnssDenied,
-    'gnss_jammed': gnss.GnssJammed,
-    'gnss_spoofed': gnss.GnssSpoofed,
+    'gnss_denied': sensors.GnssDenied,
+    'gnss_jammed': sensors.GnssJammed,
+    'gnss_spoofed': sensors.GnssSpoofed,
     'wind': air.MoreWind,
     'gust': air.Gust,
     'turbulence': air.Turbulence,

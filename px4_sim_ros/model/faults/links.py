@@ -7,7 +7,7 @@ import dataclasses
 import typing
 
 from px4_sim_ros.model.faults.action import AUTOPILOT, LINK, Action, Effect, Onset
-from px4_sim_ros.model.faults.delay import DelayAction
+from px4_sim_ros.model.faults.channels import DelayAction
 from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
 from px4_sim_ros.model.parameters import parameter
 

@@ -15,9 +15,9 @@ from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.recording.analysis.counters import Counters, counters
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint, of_diagnostics
 from px4_sim_ros.recording.analysis.series import FIELDS
-from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.step import side_topics
 
 _TRUTH = 'ground_truth/odom'

@@ -15,8 +15,7 @@ from px4_sim_ros.messages.diagnostics import ERROR, is_of, level_of, node_name, 
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import line_us, stamp_us
 from px4_sim_ros.model.timebase import US_PER_S, untimed
-from px4_sim_ros.recording.analysis.annotations import Mark
-from px4_sim_ros.recording.analysis.series import AllSeries, Series, SeriesCollector
+from px4_sim_ros.recording.analysis.series import AllSeries, Mark, Series, SeriesCollector
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import graph, side_topics

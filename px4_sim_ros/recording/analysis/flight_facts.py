@@ -12,12 +12,11 @@ from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import GoTo, Mission, TakeOff
-from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
 from px4_sim_ros.recording.analysis.attitudes import tilt_deg
 from px4_sim_ros.recording.analysis.flight_events import ARRIVED, BagContents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.analysis.recorded_fingerprint import of_diagnostics
-from px4_sim_ros.recording.analysis.series import AllSeries
+from px4_sim_ros.recording.analysis.series import AllSeries, Mark, Waypoint
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import parse_yaml

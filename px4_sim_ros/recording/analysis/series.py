@@ -12,10 +12,31 @@ import numpy as np
 
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.messages.truth import is_steering, is_wheel
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step.graph import Graph
 from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
+
+# What a flight is annotated with: marks on its time, and waypoints in space.
+
+
+class Mark(typing.NamedTuple):
+    """An event at a time, or a state from one time to another."""
+
+    start_s: float
+    end_s: float
+    kind: str                  # one of `report.plots.MARK_COLOURS`
+    who: str
+    text: str
+
+
+class Waypoint(typing.NamedTuple):
+    """A point that the mission leads to, drawn with the path."""
+
+    name: str
+    position_enu_m: Vector
+
 
 _Read = typing.Callable[[typing.Any], typing.Sequence[float]]
 

@@ -19,8 +19,8 @@ from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_description
 from px4_sim_ros.recording.bag.mcap_file import MAGIC
-from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.recording.bag.writer import RUN_ATTACHMENT
 from px4_sim_ros.step import side_topics
 
@@ -264,3 +264,51 @@ def vehicles_of(folder: str | pathlib.Path) -> list[BagReader]:
         return [BagReader(folder)]
     except SeveralVehiclesError as error:
         return [BagReader(pathlib.Path(folder) / vehicle) for vehicle in error.vehicles]
+
+
+# The messages of a bag in the order of time, from a start on.
+
+# So many messages before the start are read at once: some 10 ms.
+_SKIPPED_AT_ONCE = 1000
+
+
+class SequentialReader:
+    """Gives out the messages of a bag in the order of time, from a start on."""
+
+    def __init__(self, bag: BagReader, start_us: int) -> None:
+        """Begin before the first message.
+
+        :param start_us: simulated time; of what comes before only the last latched messages count
+        """
+        self.bag, self.start_us = bag, start_us
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Begin again before the first message."""
+        self._messages = self.bag.messages()
+        self._next = next(self._messages, None)
+        self._latched: dict[str, Message] = {}      # the last ones before the start
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all was given out."""
+        return self._next is None
+
+    def skip(self) -> bool:
+        """Read some of the messages before the start; return whether that is reached."""
+        for _ in range(_SKIPPED_AT_ONCE):
+            if self._next is None or self._next.time_us >= self.start_us:
+                return True
+            side = side_topics.RECORDED.get(self._next.topic)
+            if side is not None and side.latched:
+                self._latched[self._next.topic] = self._next
+            self._next = next(self._messages, None)
+        return False
+
+    def up_to(self, time_us: int) -> typing.Iterator[Message]:
+        """Yield the messages up to a time; first what is known at the start."""
+        yield from self._latched.values()
+        self._latched.clear()
+        while self._next is not None and self._next.time_us <= time_us:
+            yield self._next
+            self._next = next(self._messages, None)

@@ -7,11 +7,50 @@ changes a topic, a type or a meaning raises the version.
 """
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import re
+import typing
 
-from px4_sim_ros.recording.bag.message_definitions import definition
+from rosbags.typesys import Stores, get_typestore
+
 from px4_sim_ros.step import graph, side_topics
+
+# Definitions of ROS messages, for bags to carry and for decoding.
+
+# All that we record has the same definition in Jazzy and in later releases.
+_STORE = get_typestore(Stores.ROS2_JAZZY)
+_CONSTANT = re.compile(r'\S+ \w+=')
+_SEPARATOR = '=' * 80 + '\n'
+
+
+@functools.cache
+def definition(type_name: str) -> str:
+    """Return the text of a definition with all that it refers to (encoding `ros2msg`).
+
+    Fields come before constants: some tools look for the header in the first line.
+    """
+    parts = _STORE.generate_msgdef(type_name, ros_version=2)[0].split(_SEPARATOR)
+    return _SEPARATOR.join(
+        ''.join(sorted(part.splitlines(keepends=True), key=lambda line: (
+            not line.startswith('MSG: '), _CONSTANT.match(line) is not None)))
+        for part in parts)
+
+
+@functools.cache
+def type_hash(type_name: str) -> str:
+    """Return the hash of a type by REP-2011 (`RIHS01_...`)."""
+    return _STORE.hash_rihs01(type_name)
+
+
+def decode(data: bytes, type_name: str) -> typing.Any:
+    """Return a serialised message as an object with the fields of its definition.
+
+    Four times as fast as rclpy, and it needs no ROS.
+    """
+    return _STORE.deserialize_cdr(data, type_name)
+
 
 VERSION = 7
 # Recordings of these versions are read as well: since then only these topics mean more or else.

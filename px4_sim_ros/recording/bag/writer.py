@@ -11,8 +11,7 @@ import typing
 
 from px4_sim_ros import __version__
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
-from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
-from px4_sim_ros.recording.bag.channel import NS_PER_US, Channel
+from px4_sim_ros.recording.bag import rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.disk_thread import AtOnce, Disk
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.mcap_file import (
@@ -26,6 +25,39 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.recording import RecorderParameters, recorded
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
+
+# A topic of a recording.
+
+NS_PER_US = 1000
+
+
+class Channel:
+    """Counts the messages of a topic."""
+
+    __slots__ = 'every', 'id', 'seen'
+
+    def __init__(self, every: int) -> None:
+        """Begin.
+
+        :param every: of so many messages one is recorded; 0: none
+        """
+        self.every = every
+        self.id = 0                # in the file
+        self.seen = 0
+
+    def take(self) -> int | None:
+        """Count a message; return its number among those that are recorded, if it is one."""
+        seen, every = self.seen, self.every
+        self.seen = seen + 1
+        if every == 1:
+            return seen
+        return seen // every if every and not seen % every else None
+
+    @property
+    def written(self) -> int:
+        """How many messages are recorded."""
+        return -(-self.seen // self.every) if self.every else 0
+
 
 RUN_ATTACHMENT = 'run.yaml'
 METADATA = 'px4_sim_ros'
@@ -46,7 +78,7 @@ def topics_of(run: RunDescription | FleetDescription) -> dict[str, TopicInfo]:
 def _topic(run: RunDescription, name: str) -> TopicInfo:
     type_name = schema.topic_type(run.graph, name)
     return TopicInfo(
-        run.full_name(name), type_name, message_definitions.type_hash(type_name),
+        run.full_name(name), type_name, schema.type_hash(type_name),
         name in side_topics.RECORDED and side_topics.RECORDED[name].latched)
 
 
@@ -197,7 +229,7 @@ class BagWriter:
         types = {topic.type for topic in self._topics.values()}
         schemas = {
             name: self._file.add_schema(
-                name, 'ros2msg', message_definitions.definition(name).encode())
+                name, 'ros2msg', schema.definition(name).encode())
             for name in sorted(types)}
         for name, topic in self._topics.items():
             self.channels[name].id = self._file.add_channel(

@@ -17,9 +17,8 @@ from rich.table import Table
 
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference
+from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference, value_text
 from px4_sim_ros.recording.analysis.deviation import Deviation
-from px4_sim_ros.recording.analysis.message_difference import value_text
 from px4_sim_ros.recording.report import report_page
 
 if typing.TYPE_CHECKING:       # it takes a third of a second to import

@@ -9,14 +9,22 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.model.scenario.happening import is_verdict
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.fleet_flight import FleetFlight, read_fleet
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report import report_page
-from px4_sim_ros.recording.report.fleet_health import health_table
-from px4_sim_ros.recording.report.path_plots import path_points, paths_3d, paths_from_above
-from px4_sim_ros.recording.report.plots import COLOURS, Line, Row
+from px4_sim_ros.recording.report.lockstep_health import state_seconds, troubles
+from px4_sim_ros.recording.report.plots import (
+    COLOURS,
+    Line,
+    Row,
+    path_points,
+    paths_3d,
+    paths_from_above,
+)
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,
     Section,
@@ -25,6 +33,38 @@ from px4_sim_ros.recording.report.report_page import (
     table,
     time_plot,
 )
+
+# How each vehicle of a recorded flight has fared: mission, link, and what had to hold of it.
+
+_BRIDGE, _PILOT = 'hil_bridge', 'pilot'
+
+
+def health_table(flight: FleetFlight) -> str:
+    """Return a row for each vehicle as HTML."""
+    rows = [_health_row(flight, name) for name, found in flight.counters.items()
+            if _BRIDGE in found]
+    if not rows:
+        return paragraph('No vehicle has published counters.')
+    return table(('vehicle', 'mission', 'link at the end', terms.UNANSWERED,
+                  terms.LINK_TROUBLES, terms.LINK_STATES, 'what had to hold'), rows)
+
+
+def _health_row(flight: FleetFlight, name: str) -> tuple[object, ...]:
+    bridge, sentences = flight.counters[name][_BRIDGE], flight.sentences[name]
+    verdicts = [said.text for said in flight.said
+                if said.who == f'{name}.scenario' and is_verdict(said.text)]
+    return (name, sentences.get(_PILOT) or 'none', sentences[_BRIDGE],
+            f"{bridge.last('unanswered'):.0f}",
+            _listed(f'{terms.counter_name(kind)} {count}'
+                    for kind, count in troubles(bridge).items()),
+            _listed(f'{state} {terms.figure(spent_s)} s'
+                    for state, spent_s in state_seconds(bridge).items()),
+            '; '.join(verdicts) or 'nothing')
+
+
+def _listed(parts: typing.Iterable[str]) -> str:
+    return ', '.join(parts)
+
 
 _PATH_POINTS = 1500
 _POINTS = 1000

@@ -9,8 +9,8 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.recording.analysis.annotations import Mark
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
+from px4_sim_ros.recording.analysis.series import Mark
 from px4_sim_ros.recording.report.plots import Row, template, time_figure
 
 if typing.TYPE_CHECKING:

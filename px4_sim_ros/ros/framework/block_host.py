@@ -21,6 +21,20 @@ if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.framework.block_node import BlockNode
     from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 
+
+import signal
+import sys
+import threading
+import typing
+
+from px4_sim_ros.process.signals import Stop
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.ros.manager.manager import ManagerNode
+
+
+import typing
+
 _Publish = typing.Callable[[bytes], None]
 
 # Of wall time. Services, timers and parameters wait so long at most while steps go on.
@@ -204,3 +218,72 @@ class BlockHost:
         name = qualified(vehicle, block)
         if name in self._last:
             self._publish(self._last[name])
+
+
+# Reports a block that hangs, and leaves it where that is asked for.
+
+_SOON_S = 1e-5
+
+
+class HangReport:
+    """Logs it in the name of the node; leaves it if a step that is overdue is a failure.
+
+    It is left by an exception that a signal raises in the midst of its step.
+    """
+
+    def __init__(self, host: BlockHost, manager: ManagerNode | None, stop: Stop) -> None:
+        """Report to the nodes of this process.
+
+        :param manager: if it is one of them
+        :param stop: is told that signals find the thread that makes this in a block
+        """
+        self._host, self._manager, self._stop = host, manager, stop
+        self._thread_id = threading.get_ident()
+        self._usual_s = sys.getswitchinterval()
+
+    def __call__(self, block: str, hangs: bool, sentence: str) -> None:
+        """Take note, in another thread, that a block hangs or is back."""
+        is_left = self._stop.asked       # who has asked for the end before may be gone
+        self._stop.note_hang(sentence if hangs else '')
+        # What a logger looks up takes thousands of turns, and the block gives each of them up late.
+        sys.setswitchinterval(_SOON_S if hangs else self._usual_s)
+        logger = self._host.nodes[block].get_logger()
+        if not hangs:
+            logger.info(sentence)
+        elif self._is_failure() and not is_left:
+            signal.pthread_kill(self._thread_id, signal.SIGTERM)
+        else:
+            logger.error(sentence)
+
+    def _is_failure(self) -> bool:
+        manager = self._manager
+        return manager is not None and manager.get_parameter('on_overdue').value == 'fail'
+
+
+# Runs a process of the graph: its blocks step by step, and all else now and then.
+
+# Of wall time. A subscriber that joins is seen so soon.
+_REFRESHED_EVERY_S = 0.005
+
+
+class StepExecutor:
+    """Lets the runner go on as far as it can, then an executor do what else there is."""
+
+    def __init__(self, executor: typing.Any, host: BlockHost) -> None:
+        """Take over.
+
+        :param executor: knows the nodes of the process
+        """
+        self._executor, self._host = executor, host
+        self._refreshed_s = 0.0
+
+    def spin_once(self, timeout_sec: float) -> None:
+        """Go on with the steps for a while, then do what else there is to do.
+
+        :param timeout_sec: how long to wait when there is nothing
+        """
+        self._executor.spin_once(timeout_sec=0.0 if self._host.go_on() else timeout_sec)
+        now_s = time.monotonic()
+        if now_s - self._refreshed_s > _REFRESHED_EVERY_S:
+            self._refreshed_s = now_s
+            self._host.refresh()

@@ -22,17 +22,15 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.block_host import BlockHost
-from px4_sim_ros.ros.framework.endpoints import connections_of
+from px4_sim_ros.ros.framework.endpoints import NodeStatus, connections_of
 from px4_sim_ros.ros.framework.graph_node import GraphNode
-from px4_sim_ros.ros.framework.message_types import message_class
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.spec.scenarios import scenario_of
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle, mission_of
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block, BlockConfiguration
-from px4_sim_ros.step.slot import Slot
-from px4_sim_ros.step.synchronizer import NO_MEASUREMENT
+from px4_sim_ros.step.slot import NO_MEASUREMENT, Slot
 
 
 class BlockNode(GraphNode):

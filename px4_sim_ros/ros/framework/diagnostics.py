@@ -12,7 +12,7 @@ from rclpy.timer import Timer
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.wall_timer import create_wall_timer
+from px4_sim_ros.ros.framework.session import create_wall_timer
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.step import side_topics
 

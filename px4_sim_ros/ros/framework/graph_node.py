@@ -22,10 +22,8 @@ from px4_sim_ros.messages.diagnostics import OK
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros.framework import parameters
 from px4_sim_ros.ros.framework.diagnostics import Diagnostics, Status
-from px4_sim_ros.ros.framework.endpoints import participant_of
-from px4_sim_ros.ros.framework.lifecycle_node import SoundLifecycleNode
-from px4_sim_ros.ros.framework.node_status import NodeStatus
-from px4_sim_ros.ros.framework.timed_logger import TimedLogger
+from px4_sim_ros.ros.framework.endpoints import NodeStatus, participant_of
+from px4_sim_ros.ros.framework.lifecycle_node import SoundLifecycleNode, TimedLogger
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.step import graph
 

@@ -7,13 +7,63 @@ import typing
 
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import Log
-from rclpy.lifecycle import LifecycleNode
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.lifecycle.node import _rclpy
 from rclpy.publisher import Publisher
 
 from px4_sim_ros.messages.autopilot import line
+from px4_sim_ros.model.errors import printable
+from px4_sim_ros.model.timebase import timed
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.step import side_topics
+
+# What nodes log has the simulated time in front, and as its stamp on `/rosout`.
+#
+# ROS itself stamps by the wall clock, so it publishes none of it.
+
+
+class TimedLogger:
+    """A node's logger whose sentences have the simulated time."""
+
+    def __init__(
+        self, logger: typing.Any, time_us: typing.Callable[[], int], publisher: Publisher | None,
+    ) -> None:
+        """Wrap a logger of rclpy.
+
+        :param time_us: returns the simulated time
+        :param publisher: of `/rosout`; None while the node has none
+        """
+        self._logger, self._time_us, self._publisher = logger, time_us, publisher
+
+    # Each on a line of its own: rclpy refuses another severity from the same one.
+
+    def info(self, text: str) -> None:
+        """Log what is as it should be."""
+        self._logger.info(self._line(text, Log.INFO))
+
+    def warning(self, text: str) -> None:
+        """Log what the user should know."""
+        self._logger.warning(self._line(text, Log.WARN))
+
+    def error(self, text: str) -> None:
+        """Log what has failed."""
+        self._logger.error(self._line(text, Log.ERROR))
+
+    def print(self, text: str) -> None:
+        """Log what is published already, at the level INFO."""
+        self._logger.info(printable(timed(text, self._time_us())))
+
+    def _line(self, text: str, level: int) -> str:
+        """Return a sentence as it is logged; publish it if the logger logs it."""
+        time_us = self._time_us()
+        text = printable(timed(text, time_us))
+        if self._publisher is not None and self._logger.is_enabled_for(level):
+            self._publisher.publish(line(time_us, self._logger.name, text, level))
+        return text
+
+    def __getattr__(self, name: str) -> typing.Any:
+        """Return all else that a logger has."""
+        return getattr(self._logger, name)
 
 
 class SoundLifecycleNode(LifecycleNode):
@@ -62,3 +112,53 @@ class SoundLifecycleNode(LifecycleNode):
         """
         if self.log_publisher is not None:
             self.log_publisher.publish(line(time_us, who or self.get_logger().name, text))
+
+
+# The lifecycle of the node that has all others in hand: its own states follow theirs.
+
+
+class FollowingLifecycle(SoundLifecycleNode):
+    """A node that goes through its transitions by itself.
+
+    Of these only `shutdown` is for others: it takes the whole graph down, as the service
+    `sim/stop` does.
+    """
+
+    lifecycle_state = 'unconfigured'
+    """Where it is, or is about to go by itself."""
+
+    def stop(self, reason: str, *, asked: bool = True) -> None:
+        """Take the graph down.
+
+        :param asked: whether somebody has asked for the end of the run
+        """
+        raise NotImplementedError
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take note that the nodes will be configured; nobody else decides that."""
+        return self._if_by_itself('inactive')
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take note that all nodes are active; nobody else decides that."""
+        return self._if_by_itself('active')
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Refuse: it is never at rest."""
+        return self._if_by_itself('unconfigured')
+
+    def _if_by_itself(self, goal: str) -> TransitionCallbackReturn:
+        if self.lifecycle_state == goal:
+            return TransitionCallbackReturn.SUCCESS
+        self.get_logger().error('manager brings itself up; only its shutdown is for others')
+        return TransitionCallbackReturn.FAILURE
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Refuse: time stands still with sim/pause."""
+        self.get_logger().error('manager cannot be deactivated; use sim/pause or sim/stop')
+        return TransitionCallbackReturn.FAILURE
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take the graph down."""
+        self.lifecycle_state = 'finalized'
+        self.stop('the manager was shut down')
+        return TransitionCallbackReturn.SUCCESS

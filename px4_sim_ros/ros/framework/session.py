@@ -4,17 +4,40 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import os
 import typing
 
 import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidNamespaceException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec.ros_environment import ros_environment
+
+# Timers of wall time: what has to happen also while simulated time stands still.
+
+
+def create_wall_timer(node: Node, period_s: float, callback: typing.Callable[[], None]) -> Timer:
+    """Return a timer that a change of the system's time does not disturb."""
+    return node.create_timer(
+        period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
+# Message classes from their ROS names.
+
+
+@functools.cache
+def message_class(name: str) -> type:
+    """Return the class of `package/msg/Name`."""
+    package, kind, cls = name.split('/')
+    return getattr(importlib.import_module(f'{package}.{kind}'), cls)
+
 
 # Added to the niceness of processes that only observe: the flight comes first where there are
 # few cores.

@@ -11,8 +11,12 @@ import dataclasses
 import time
 import typing
 
-from px4_sim_ros.ros.framework.endpoints import find_unmatched, other_publishers, participant_of
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import (
+    NodeStatus,
+    find_unmatched,
+    other_publishers,
+    participant_of,
+)
 from px4_sim_ros.ros.manager import sequences
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.lifecycle_client import ManagedNode, Sequence, TransitionError

@@ -17,13 +17,12 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.block_host import BlockHost
 from px4_sim_ros.ros.framework.endpoints import connections_of
-from px4_sim_ros.ros.framework.message_types import message_class
+from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND, Topic
 from px4_sim_ros.step.members import Member
-from px4_sim_ros.step.schedule import inputs_of
-from px4_sim_ros.step.synchronizer import StampSynchronizer
-from px4_sim_ros.step.wake_exchange import WakeExchange
+from px4_sim_ros.step.runner import WakeExchange
+from px4_sim_ros.step.slot import StampSynchronizer, inputs_of
 
 
 class ClockDriver:

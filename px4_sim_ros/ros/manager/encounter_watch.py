@@ -15,7 +15,7 @@ from px4_sim_ros.model.encounters import Encounter, Encounters
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.block_host import BlockHost
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import TOPICS

@@ -18,7 +18,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 
 _Result = typing.TypeVar('_Result')
 # What yields futures, is sent their results, and returns a result of its own.

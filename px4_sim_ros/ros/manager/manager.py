@@ -18,17 +18,15 @@ from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import parameters
 from px4_sim_ros.ros.framework.block_host import BlockHost
-from px4_sim_ros.ros.framework.following_lifecycle import FollowingLifecycle
+from px4_sim_ros.ros.framework.lifecycle_node import FollowingLifecycle, TimedLogger
 from px4_sim_ros.ros.framework.polling import PollingNode
-from px4_sim_ros.ros.framework.timed_logger import TimedLogger
-from px4_sim_ros.ros.framework.wall_timer import create_wall_timer
+from px4_sim_ros.ros.framework.session import create_wall_timer
 from px4_sim_ros.ros.manager.bring_up import BringUp, NotAloneError
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.encounter_watch import EncounterWatch
 from px4_sim_ros.ros.manager.lifecycle_client import Sequence, SequenceRunner, TransitionError
-from px4_sim_ros.ros.manager.run_control import RunControl
+from px4_sim_ros.ros.manager.run_control import RunControl, StatusPublisher
 from px4_sim_ros.ros.manager.run_sequences import RunSequences
-from px4_sim_ros.ros.manager.status_publisher import StatusPublisher
 from px4_sim_ros.ros.manager.supervision import Supervision
 from px4_sim_ros.ros.manager.vehicle_control import VehicleControl
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle

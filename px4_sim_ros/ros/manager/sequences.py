@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import typing
 
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.manager.lifecycle_client import (
     GoneError,
     ManagedNode,

@@ -11,9 +11,8 @@ import pathlib
 import typing
 
 from px4_sim_ros.ros.framework.block_host import BlockHost
-from px4_sim_ros.ros.framework.long_services import LongServices
-from px4_sim_ros.ros.manager.standard_control import StandardControl
-from px4_sim_ros.ros.manager.standard_entities import StandardEntities
+from px4_sim_ros.ros.framework.polling import LongServices
+from px4_sim_ros.ros.manager.standard_control import StandardControl, StandardEntities
 from px4_sim_ros.step.clock import LockstepClock
 
 if typing.TYPE_CHECKING:

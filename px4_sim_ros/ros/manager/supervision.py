@@ -16,8 +16,7 @@ from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros.manager.bring_up import BringUp
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.lifecycle_client import has_left
-from px4_sim_ros.ros.manager.overdue import Overdue
-from px4_sim_ros.ros.manager.overdue_watch import OverdueWatch
+from px4_sim_ros.ros.manager.overdue_watch import Overdue, OverdueWatch
 from px4_sim_ros.ros.manager.recorder_watch import RecorderWatch
 from px4_sim_ros.ros.manager.run_control import RunControl
 from px4_sim_ros.step.members import managed

@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros.framework.lifecycle_node import SoundLifecycleNode
-from px4_sim_ros.ros.framework.vehicle_changes import ChangeTeller
+from px4_sim_ros.ros.framework.status_client import ChangeTeller
 from px4_sim_ros.ros.manager import sequences
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.lifecycle_client import ManagedNode, Sequence, TransitionError

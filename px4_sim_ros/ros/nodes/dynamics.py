@@ -7,15 +7,20 @@ It keeps the fingerprint of the flight when its mission is over and time goes on
 from __future__ import annotations
 
 import collections
+import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.node import Node
 from rclpy.subscription import Subscription
 
 from px4_sim_ros.messages import pilot_events
-from px4_sim_ros.ros.framework import qos, vehicle_changes
+from px4_sim_ros.messages.run_status import RunStatus
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.block_node import BlockNode
-from px4_sim_ros.ros.framework.manager_watch import ManagerWatch
+from px4_sim_ros.ros.framework.session import create_wall_timer
+from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.spec.compile_ahead import compile_motion, is_compiled
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.step import side_topics
@@ -23,6 +28,63 @@ from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 from px4_sim_ros.step.graph import Graph
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US
+
+# Notices that the manager, who watches all others, has gone silent itself.
+
+# The manager publishes its status twice a second of wall time, also when time is paused.
+_SILENT_S = 1.5
+_LOOK_S = 0.25
+# A look that comes later did not listen meanwhile: the machine stood, or this process.
+_LISTENED_S = 2.0 * _LOOK_S
+
+
+class Silence:
+    """How long somebody who listens has heard nothing."""
+
+    def __init__(self, now_s: float) -> None:
+        self._looked_s, self._lasts_s = now_s, 0.0
+
+    def end(self, now_s: float) -> None:
+        """Take in that something was heard."""
+        self._looked_s, self._lasts_s = now_s, 0.0
+
+    def is_long(self, now_s: float) -> bool:
+        """Return whether it has lasted too long by now; to be asked often."""
+        self._lasts_s += min(now_s - self._looked_s, _LISTENED_S)
+        self._looked_s = now_s
+        return self._lasts_s > _SILENT_S
+
+
+class ManagerWatch:
+    """Reports once when the manager falls silent, and when it is back."""
+
+    def __init__(
+        self, node: Node, last_step_us: typing.Callable[[], int], *, of_fleet: bool = False,
+    ) -> None:
+        """Begin; nothing is missed before the first status of the manager.
+
+        :param of_fleet: the node is of one vehicle of several
+        """
+        self._node = node
+        self._last_step_us = last_step_us
+        self._missed = False
+        self._silence = Silence(time.monotonic())
+        self._client = StatusClient(node, self._on_status, of_fleet=of_fleet)
+        self._timer = create_wall_timer(node, _LOOK_S, self._look)
+
+    def _on_status(self, status: RunStatus) -> None:
+        self._silence.end(time.monotonic())
+        if self._missed:
+            self._missed = False
+            self._node.get_logger().info('manager is back')
+
+    def _look(self) -> None:
+        if self._silence.is_long(time.monotonic()) and self._client.count and not self._missed:
+            self._missed = True
+            self._node.get_logger().error(
+                f'manager has been silent for {_SILENT_S:g} s; its last /clock was'
+                f' t = {seconds_text(self._last_step_us())}')
+
 
 # The pilot may be in another process, whose word takes a while: seconds of wall time.
 _STEPS_REMEMBERED = 10_000
@@ -47,7 +109,7 @@ class DynamicsNode(BlockNode):
         """Make the block; listen to the pilot of the vehicle if it is in another process."""
         super().configure(configuration, nodes)
         if self.vehicle and self._changes is None:
-            self._changes = vehicle_changes.hear(self, self._on_change)
+            self._changes = status_client.hear(self, self._on_change)
         is_here = any(node.spec.name == 'pilot' and node.vehicle == self.vehicle
                       for node in self._host.nodes.values())
         if 'pilot' not in nodes.nodes or is_here or not isinstance(self.block, DynamicsBlock):

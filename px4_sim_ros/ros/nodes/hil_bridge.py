@@ -13,7 +13,7 @@ from px4_sim_ros.messages.autopilot import link_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.block_node import BlockNode
-from px4_sim_ros.ros.framework.wall_timer import create_wall_timer
+from px4_sim_ros.ros.framework.session import create_wall_timer
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import Graph, qualified

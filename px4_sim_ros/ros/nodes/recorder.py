@@ -21,20 +21,17 @@ from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_run_file
 from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.reader import Message
-from px4_sim_ros.recording.bag.reorder_buffer import ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.step_bag import StepBag
 from px4_sim_ros.recording.bag.writer import BagWriter
-from px4_sim_ros.recording.bag.writer_thread import BagThread
-from px4_sim_ros.ros.framework import qos, vehicle_changes
+from px4_sim_ros.recording.bag.writer_thread import BagThread, ReorderBuffer
+from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.block_host import BlockHost
 from px4_sim_ros.ros.framework.diagnostics import Status, status_message
-from px4_sim_ros.ros.framework.endpoints import connections_of
+from px4_sim_ros.ros.framework.endpoints import NodeStatus, connections_of
 from px4_sim_ros.ros.framework.graph_node import GraphNode
-from px4_sim_ros.ros.framework.message_types import message_class
-from px4_sim_ros.ros.framework.node_status import NodeStatus
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
-from px4_sim_ros.ros.framework.wall_timer import create_wall_timer
+from px4_sim_ros.ros.framework.session import create_wall_timer, message_class
 from px4_sim_ros.ros.manager.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.spec.recording import RecorderParameters
@@ -92,7 +89,7 @@ class RecorderNode(PollingNode, GraphNode):
         self._subscribe()
         self._subscribe_beside()
         if self._members[0].vehicle and not self._gets_values and self._changes is None:
-            self._changes = vehicle_changes.hear(self, self._on_change)
+            self._changes = status_client.hear(self, self._on_change)
 
     def _on_change(self, change: Change, run: int) -> None:
         """Expect the messages of a vehicle as somebody has let it join or leave."""

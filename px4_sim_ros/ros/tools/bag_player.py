@@ -22,14 +22,11 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.reader import BagReader, Message
-from px4_sim_ros.recording.bag.sequential_reader import SequentialReader
+from px4_sim_ros.recording.bag.reader import BagReader, Message, SequentialReader
 from px4_sim_ros.ros.framework import parameters, qos
 from px4_sim_ros.ros.framework.endpoints import other_publishers
-from px4_sim_ros.ros.framework.message_types import message_class
-from px4_sim_ros.ros.framework.session import make_executor, ros_session
-from px4_sim_ros.ros.manager.run_control import RunControl
-from px4_sim_ros.ros.manager.status_publisher import StatusPublisher
+from px4_sim_ros.ros.framework.session import make_executor, message_class, ros_session
+from px4_sim_ros.ros.manager.run_control import RunControl, StatusPublisher
 from px4_sim_ros.spec.configuration import node_configuration
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.step import side_topics

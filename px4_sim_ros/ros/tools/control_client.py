@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import domain_claim
-from px4_sim_ros.ros.framework.node_status import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.framework.session import ros_node
 from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.ros.manager.lifecycle_client import ManagedNode, Sequence, SequenceRunner

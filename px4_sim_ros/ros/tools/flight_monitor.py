@@ -23,7 +23,7 @@ from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.process import signals
-from px4_sim_ros.ros.framework import qos, vehicle_changes
+from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.ros.framework.session import make_executor, ros_session
 from px4_sim_ros.ros.framework.status_client import StatusClient
@@ -94,7 +94,7 @@ class FlightMonitor:
         self._hear(DiagnosticStatus, side_topics.ENCOUNTERS.name,
                    lambda message: on_encounter(encounter_events.read(message)), qos.LATCHED_LOG)
         # One vehicle alone has no name, and neither joins nor leaves.
-        self._changes = None if '' in listeners else vehicle_changes.hear(
+        self._changes = None if '' in listeners else status_client.hear(
             self._node, lambda change, run: self._arrived.append(
                 functools.partial(listeners[change.vehicle].on_change, change)))
         self._watch = StatusClient(self._node)

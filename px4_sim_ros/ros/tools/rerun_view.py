@@ -23,18 +23,17 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector
-from px4_sim_ros.recording.bag.message_definitions import decode
+from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.message_types import message_class
 from px4_sim_ros.ros.framework.polling import taken
-from px4_sim_ros.ros.framework.session import OBSERVER_NICENESS, ros_node
+from px4_sim_ros.ros.framework.session import OBSERVER_NICENESS, message_class, ros_node
 from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import graph, side_topics
-from px4_sim_ros.viewing.pose_motion import PoseMotion
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 from px4_sim_ros.viewing.rerun_target import RerunTarget
+from px4_sim_ros.viewing.scene import PoseMotion
 
 POSE = 'ground_truth/pose'
 # Which is made of poses here.
