@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from px4_sim_ros.check.figures import Figures, all_figures, as_json, figures, implausible
+from px4_sim_ros.check.px4 import contradictions
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.body.integrators import DynamicsParameters
@@ -13,15 +15,7 @@ from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.vehicle.px4_geometry import contradictions
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.model.vehicle.vehicle_figures import (
-    Figures,
-    all_figures,
-    as_json,
-    figures,
-    implausible,
-)
 from px4_sim_ros.spec.configuration import Configuration, load_configuration
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

@@ -7,10 +7,10 @@ import math
 import pytest
 from verification import plants
 
+from px4_sim_ros.check.body import body_figures, extent_m
+from px4_sim_ros.check.px4 import contradictions
 from px4_sim_ros.cli.check_vehicle import examined
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.vehicle.body_figures import body_figures, extent_m
-from px4_sim_ros.model.vehicle.px4_geometry import contradictions
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

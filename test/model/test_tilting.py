@@ -7,11 +7,11 @@ import math
 import pytest
 import yaml
 
+from px4_sim_ros.check.figures import in_cruise
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Onset
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.faults.motion import BodyInputs
-from px4_sim_ros.model.vehicle.cruise import in_cruise
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle

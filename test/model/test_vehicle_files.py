@@ -8,10 +8,10 @@ import math
 
 import pytest
 
+from px4_sim_ros.check.figures import all_figures, figures, implausible
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.vehicle.vehicle_figures import all_figures, figures, implausible
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

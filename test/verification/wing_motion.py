@@ -10,10 +10,10 @@ import math
 import numpy as np
 from scipy.optimize import root
 
+from px4_sim_ros.check.wings import wing_figures
 from px4_sim_ros.model.body.rotors import RotorSet
 from px4_sim_ros.model.body.surfaces import coefficients, surface_table
 from px4_sim_ros.model.vehicle.elements import Surface
-from px4_sim_ros.model.vehicle.wing_figures import wing_figures
 from verification.checks import Plot, Result, Series, check
 from verification.plants import G_M_S2, at_home, build, truths, uniform
 from verification.wings import DENSITY, STILL, glider, plane, published

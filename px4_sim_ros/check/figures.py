@@ -11,15 +11,51 @@ import dataclasses
 import math
 import typing
 
+from px4_sim_ros.check.body import BodyFigures, body_figures, wheel_figures
+from px4_sim_ros.check.wings import wing_figures
 from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter, range_text
-from px4_sim_ros.model.vehicle.body_figures import BodyFigures, body_figures
-from px4_sim_ros.model.vehicle.cruise import in_cruise
-from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE, Rotor
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.model.vehicle.wheel_figures import wheel_figures
-from px4_sim_ros.model.vehicle.wing_figures import wing_figures
+
+# How a vehicle flies on its wing: rotors that tilt pull it on, and a tailsitter lies down.
+
+
+def in_cruise(vehicle: Vehicle) -> Vehicle:
+    """Return a vehicle with surfaces as it cruises, x along its path.
+
+    Rotors that tilt point to where their servos turn them at control 1, and are fixed there.
+    """
+    rotors = tuple(_tilted(rotor, vehicle) for rotor in vehicle.rotors)
+    found = dataclasses.replace(vehicle, rotors=rotors)
+    return _lying(found) if found.stands_on_its_tail else found
+
+
+def _tilted(rotor: Rotor, vehicle: Vehicle) -> Rotor:
+    for servo in vehicle.servos:
+        if servo.name == rotor.tilted_by:
+            return dataclasses.replace(
+                rotor, axis=rotor.direction_at(servo.reference_rad(1.0)), tilted_by='')
+    return rotor
+
+
+def _lying(vehicle: Vehicle) -> Vehicle:
+    """Return a vehicle that stands on its tail after it has turned nose down by 90 degrees."""
+    return dataclasses.replace(
+        vehicle,
+        rotors=tuple(dataclasses.replace(
+            r, position_m=_turned(r.position_m), axis=_turned(r.axis)) for r in vehicle.rotors),
+        surfaces=tuple(dataclasses.replace(
+            s, position_m=_turned(s.position_m), chord=_turned(s.chord), normal=_turned(s.normal))
+            for s in vehicle.surfaces))
+
+
+def _turned(v: Vector) -> Vector:
+    """Return what is up as ahead, and what is behind as up."""
+    x, y, z = v
+    return z, y, -x
 
 
 @dataclasses.dataclass(frozen=True)
