@@ -64,6 +64,13 @@ def alone(hop, tmp_path_factory):
                '--instance', INSTANCES[0], '--mission', hop)
 
 
+def check_undisturbed(alone, alpha):
+    """Check that the first vehicle has flown as it would alone."""
+    assert (alpha['landed'], alpha['misses'], alpha['new_begins']) == (True, 0, 0)
+    assert alpha['repeatable'], alpha['not_repeatable_because']
+    assert alpha['fingerprint'] == alone['fingerprint']
+
+
 def test_a_rover_drives_beside_a_quad(hop, tmp_path):
     """In steps of 10 ms, each of which both answer; twice the same."""
     drive = tmp_path / 'drive.yaml'
@@ -107,11 +114,30 @@ def test_each_flies_as_it_would_alone(alone, hop, tmp_path):
     assert its['fingerprint'] == charlie['fingerprint']
 
 
-def check_undisturbed(alone, alpha):
-    """Check that the first vehicle has flown as it would alone."""
-    assert (alpha['landed'], alpha['misses'], alpha['new_begins']) == (True, 0, 0)
-    assert alpha['repeatable'], alpha['not_repeatable_because']
-    assert alpha['fingerprint'] == alone['fingerprint']
+def test_those_that_fall_do_not_disturb_the_other(alone, hop, tmp_path):
+    """One is terminated, one loses its gyro; twice the same."""
+    entries = []
+    for name, action in (('terminated', {'command': {
+            'command': 'MAV_CMD_DO_FLIGHTTERMINATION', 'params': [1]}}), ('blind', {
+                'px4_failure': {'unit': 'gyro', 'type': 'off'}})):
+        scenario = tmp_path / f'{name}.yaml'
+        scenario.write_text(yaml.safe_dump({
+            'mission': str(hop), 'px4': {'SYS_FAILURE_EN': 1},
+            'events': [{'name': 'out', 'when': {'height_m': {'above': 1.5}}, **action}],
+            'expect': [{'eventually': {'height_m': {'below': 0.3}, 'age_s': {
+                'event': 'out', 'above': 0}}, 'within_s': 30}], 'end': {'at_s': 30}}))
+        entries.append({'scenario': str(scenario)})
+    file = write_fleet(tmp_path, hop, {}, *entries)
+    first, second = (fly(tmp_path, '--fleet', file, '--mode', mode) for mode in (
+        'core', 'composed'))
+    assert second['fingerprint'] == first['fingerprint']
+    alpha, bravo, charlie = first['fleet']
+    check_undisturbed(alone, alpha)
+    for its, is_held in (bravo, False), (charlie, True):
+        assert (its['misses'], its['states']['STALLED'], its['unanswered'] > 100) == (
+            0, 0.0, is_held)
+        assert its['repeatable'], its['not_repeatable_because']
+        assert its['states']['TERMINATED'] > 0.0
 
 
 @pytest.mark.parametrize(('when_gone', 'code'), [('go_on', 1), ('begin_again', 0)])
