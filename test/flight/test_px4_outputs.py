@@ -22,9 +22,8 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.messages.stamps import stamp_us
-from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.schema import topic_type
+from px4_sim_ros.recording.bag.schema import decode, topic_type
 from px4_sim_ros.step.graph import COMMAND
 
 pytestmark = [pytest.mark.slow, pytest.mark.px4]
