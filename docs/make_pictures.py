@@ -28,8 +28,8 @@ from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
 from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step import graph
-from px4_sim_ros.viewing.rerun_blueprint import blueprint
 from px4_sim_ros.viewing.rerun_log import RerunLog
+from px4_sim_ros.viewing.rerun_stream import blueprint
 
 _FOLDER = pathlib.Path(__file__).resolve().parent / 'pictures'
 # A flight with something to see, up to the third corner of the square.

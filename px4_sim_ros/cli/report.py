@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def report(options: argparse.Namespace) -> int:
     """Write the page; return the exit code."""
     # It draws, which takes a while to import, and other commands do without.
-    from px4_sim_ros.recording.report.any_report import write_any_report
+    from px4_sim_ros.recording.report.fleet_report import write_any_report
     page = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
     try:
         check_page('output', page)

@@ -16,7 +16,7 @@ import typing
 
 from px4_sim_ros.flight.px4 import PARAMETER, Px4
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.inputs import in_32_bits
+from px4_sim_ros.model.truth import in_32_bits
 from px4_sim_ros.spec.scenarios import NONE, load_scenario
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

@@ -19,7 +19,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.px4 import Px4, add_schedule_argument
 from px4_sim_ros.flight.px4_log import loss_of
-from px4_sim_ros.messages import scenario_events
+from px4_sim_ros.messages import event_messages
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.scenario.happening import Happening
 from px4_sim_ros.process.children import Child
@@ -102,7 +102,7 @@ def supervise(
         watch = StatusClient(node, of_fleet=of_fleet)
 
         def follow(message: DiagnosticStatus) -> None:
-            happening = scenario_events.read(message)
+            happening = event_messages.read_scenario(message)
             if isinstance(happening, Happening) and happening.restarts:
                 supervisor.restart()
 

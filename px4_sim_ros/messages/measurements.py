@@ -21,7 +21,6 @@ from px4_sim_ros.messages.codec import Codec, Numbers
 from px4_sim_ros.messages.stamps import in_frame
 from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.inputs import BatteryStatus, WindSample
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
@@ -32,6 +31,7 @@ from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters, RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.timebase import instance_name, kind_and_index
+from px4_sim_ros.model.truth import BatteryStatus, WindSample
 from px4_sim_ros.step.graph import Topic
 
 # Wind and battery as messages, and back.

@@ -7,18 +7,16 @@ import collections
 import hashlib
 import typing
 
-from px4_sim_ros.model.arrivals import Arrivals
 from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.downwash import WakeSource
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import RunError
-from px4_sim_ros.model.faults.action import Faults
-from px4_sim_ros.model.faults.chain import FaultChain
+from px4_sim_ros.model.faults.action import FaultChain, Faults
 from px4_sim_ros.model.faults.motion import BodyInputs
-from px4_sim_ros.model.inputs import STILL, BatteryStatus
-from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.timebase import Arrivals, is_due
+from px4_sim_ros.model.truth import STILL, BatteryStatus
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.step.block import (
     Block,

@@ -7,10 +7,10 @@ import typing
 
 from px4_sim_ros.model.environment.downwash import WakeTarget
 from px4_sim_ros.model.environment.wind import Wind, wind_at
-from px4_sim_ros.model.faults.chain import FaultChain
-from px4_sim_ros.model.inputs import STILL, SensorInputs, WindSample
+from px4_sim_ros.model.faults.action import FaultChain
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.rotation import total
+from px4_sim_ros.model.truth import STILL, SensorInputs, WindSample
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.graph import FAULTS, WAKES, load
 

@@ -14,9 +14,8 @@ from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
 from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report.plots import COLOURS
-from px4_sim_ros.viewing.rerun_blueprint import DISTANCE, fleet_blueprint
 from px4_sim_ros.viewing.rerun_log import RerunLog
-from px4_sim_ros.viewing.rerun_stream import RerunStream, parts
+from px4_sim_ros.viewing.rerun_stream import DISTANCE, RerunStream, fleet_blueprint, parts
 
 _LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
 

@@ -31,10 +31,10 @@ from px4_sim_ros.viewing.markers import (
     WIND_ABOVE_M,
     WIND_COLOUR,
     WIND_M_PER_M_S,
+    RotorAngles,
+    ThrustArrows,
 )
-from px4_sim_ros.viewing.rerun_blueprint import ABOVE, VEHICLE, WORLD, blueprint
-from px4_sim_ros.viewing.rerun_stream import RerunStream, rgba
-from px4_sim_ros.viewing.rotor_motion import RotorAngles, ThrustArrows
+from px4_sim_ros.viewing.rerun_stream import ABOVE, VEHICLE, WORLD, RerunStream, blueprint, rgba
 from px4_sim_ros.viewing.shapes import Kind, Shape, rotor_colour, vehicle_shapes
 
 # What servos and wheels turn, in Rerun.

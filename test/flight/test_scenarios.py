@@ -17,7 +17,7 @@ from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.flight.embedded import check_embedded
 from px4_sim_ros.flight.px4 import REPEATABLE
-from px4_sim_ros.messages.scenario_events import read as read_event
+from px4_sim_ros.messages.event_messages import read_scenario as read_event
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S

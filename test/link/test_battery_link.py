@@ -6,7 +6,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.link.hil.battery_link import BatteryLink
-from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.truth import BatteryStatus
 
 HOST = '127.0.0.1'
 STATUS = BatteryStatus(500_000, 11.7, 20.25, 3.4, 5.0, 5.0)

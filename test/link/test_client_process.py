@@ -4,8 +4,8 @@
 import psutil
 import pytest
 
-from px4_sim_ros.px4 import client_process
-from px4_sim_ros.px4.client_process import StartScript
+from px4_sim_ros.px4 import boot_watch
+from px4_sim_ros.px4.boot_watch import StartScript
 
 
 class Child:
@@ -31,6 +31,6 @@ def test_it_runs_while_one_of_its_processes_does(children, runs, monkeypatch):
         def children(self):
             return map(Child, children)
 
-    monkeypatch.setattr(client_process, 'process_at', lambda address: 4711)
+    monkeypatch.setattr(boot_watch, 'process_at', lambda address: 4711)
     monkeypatch.setattr(psutil, 'Process', Autopilot)
     assert StartScript(('127.0.0.1', 4711)).runs() is runs

@@ -13,8 +13,8 @@ from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.link.hil.boot import Boot
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.ports import bound_socket
-from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.truth import BatteryStatus
 from px4_sim_ros.spec.blocks import block_configuration
 from px4_sim_ros.spec.configuration import load_configuration
 

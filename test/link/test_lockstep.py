@@ -21,7 +21,7 @@ from px4_sim_ros.link.hil import lockstep
 from px4_sim_ros.link.hil.codec import DISARMED
 from px4_sim_ros.link.hil.lockstep import StallError
 from px4_sim_ros.link.hil.server import Deadline, port_of
-from px4_sim_ros.px4 import client_process
+from px4_sim_ros.px4 import boot_watch
 
 STEP_US = 4000
 
@@ -125,7 +125,7 @@ def spent_s(link):
 def test_it_has_time_for_its_start_script_also_when_it_replies(make_locked, monkeypatch, ends):
     """Until its last child has ended; for ever it has not."""
     with subprocess.Popen(['sh', '-c', 'cat; read end'], stdin=subprocess.PIPE) as autopilot:
-        monkeypatch.setattr(client_process, 'process_at', lambda address: autopilot.pid)
+        monkeypatch.setattr(boot_watch, 'process_at', lambda address: autopilot.pid)
         children = psutil.Process(autopilot.pid).children
         while not children():
             pass
@@ -141,7 +141,7 @@ def test_it_has_time_for_its_start_script_also_when_it_replies(make_locked, monk
         if ends:
             children()[0].terminate()
         else:
-            monkeypatch.setattr(client_process, '_LONGEST_S', 0.1)
+            monkeypatch.setattr(boot_watch, '_LONGEST_S', 0.1)
         given_s = ''
         while (boot_s := link.lockstep.status()['boot_s']) != given_s:     # more, or no more
             given_s = boot_s

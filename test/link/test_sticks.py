@@ -18,8 +18,7 @@ from px4_sim_ros.link.pilot.sticks import StickLine, joy_axes, manual_control
 from px4_sim_ros.messages.joy import sticks_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Fault
-from px4_sim_ros.model.faults.autopilot import Sticks
-from px4_sim_ros.model.faults.links import LinkLost
+from px4_sim_ros.model.faults.autopilot import LinkLost, Sticks
 from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.graph import FAULTS

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
-from px4_sim_ros.model.inputs import SensorInputs
 from px4_sim_ros.model.sensors.barometer import Barometer
+from px4_sim_ros.model.truth import SensorInputs
 
 FACING_NORTH = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
 

@@ -126,14 +126,14 @@ import dataclasses
 from px4_sim_ros.spec.compile_ahead import compile_motion
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.model.body import dynamics, integrators
-from px4_sim_ros.model.environment import turbulent_field
+from px4_sim_ros.model.environment import turbulence
 from px4_sim_ros.model.environment.environment import Environment
-called = [f for m in (dynamics, turbulent_field) for f in vars(m).values()
+called = [f for m in (dynamics, turbulence) for f in vars(m).values()
           if hasattr(f, 'dispatcher')]
 compile_motion()
 ahead = [f.dispatcher.signatures for f in called]
 assert len(ahead) == 4 and all(ahead), ahead
-turbulent_field.TurbulentField(2.0, 30.0, 1, 'wind').at((1.0, 2.0, 3.0))
+turbulence.TurbulentField(2.0, 30.0, 1, 'wind').at((1.0, 2.0, 3.0))
 configuration = load_configuration(None, {})
 for integrator in integrators.INTEGRATOR_NAMES:
     parameters = dataclasses.replace(configuration.nodes['dynamics'], integrator=integrator)

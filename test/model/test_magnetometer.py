@@ -13,8 +13,8 @@ from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat
 
 from px4_sim_ros.model.environment.magnetic_field import field_enu_t
-from px4_sim_ros.model.inputs import SensorInputs
 from px4_sim_ros.model.sensors.magnetometer import Magnetometer
+from px4_sim_ros.model.truth import SensorInputs
 
 BODY_TO_WORLD = axangle2mat((2, -1, 3), 1.1)
 

@@ -9,9 +9,8 @@ import pytest
 from verification import plants
 
 from px4_sim_ros.model.body.alterations import UNALTERED
-from px4_sim_ros.model.faults.action import Fault, Onset
+from px4_sim_ros.model.faults.action import Fault, FaultChain, Onset
 from px4_sim_ros.model.faults.actions import read_action
-from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 

@@ -13,7 +13,6 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import axangle2quat, quat2mat
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.inputs import SensorInputs
 from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters
 from px4_sim_ros.model.sensors.optical_flow import OpticalFlow, OpticalFlowParameters
 from px4_sim_ros.model.sensors.range_finder import (
@@ -22,6 +21,7 @@ from px4_sim_ros.model.sensors.range_finder import (
     RangeFinderParameters,
 )
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometry, VisualOdometryParameters
+from px4_sim_ros.model.truth import SensorInputs
 
 CENTRE = (0.0, 0.0, 0.0)
 

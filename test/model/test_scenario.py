@@ -7,12 +7,11 @@ import math
 import pytest
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.scenario.condition import read_condition, rounded
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import Answer, AutopilotState, Situation
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import BatteryStatus, Truth
 
 STEP_US = 4000
 NOTHING = (0.0, 0.0, 0.0)

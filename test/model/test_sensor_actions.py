@@ -11,14 +11,13 @@ from verification import plants
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.faults.action import Fault, Subject
+from px4_sim_ros.model.faults.action import Fault, FaultChain, Subject
 from px4_sim_ros.model.faults.actions import (
     ACTIONS,
     faults_from_plain,
     faults_to_plain,
     read_action,
 )
-from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.faults.action import Fault, Subject
+from px4_sim_ros.model.faults.action import Fault, FaultChain, Subject
 from px4_sim_ros.model.faults.actions import read_action
-from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

@@ -15,7 +15,7 @@ from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
-from px4_sim_ros.viewing.rotor_motion import ThrustArrows
+from px4_sim_ros.viewing.markers import ThrustArrows
 
 RIGHT, LEFT = 4, 5                      # among the references, and HIL_ACTUATOR_CONTROLS
 

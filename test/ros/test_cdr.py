@@ -11,7 +11,7 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.cdr import Layout
-from px4_sim_ros.model.inputs import WindSample
+from px4_sim_ros.model.truth import WindSample
 from px4_sim_ros.step import graph
 
 TIME_US = 3_600_000_004_000

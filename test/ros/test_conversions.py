@@ -16,7 +16,6 @@ from px4_sim_ros.messages import autopilot, codecs
 from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.inputs import BatteryStatus, WindSample
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import GnssMeasurement
@@ -26,7 +25,7 @@ from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.telemetry import Estimate
-from px4_sim_ros.model.truth import Truth, WheelMotion
+from px4_sim_ros.model.truth import BatteryStatus, Truth, WheelMotion, WindSample
 from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.blocks import block_configuration
 from px4_sim_ros.spec.configuration import load_configuration

@@ -9,7 +9,7 @@ pytest.importorskip('simulation_interfaces', reason='simulation_interfaces is no
 
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.ros.manager.standard_control import state_message
+from px4_sim_ros.ros.manager.standard_services import state_message
 
 
 def numbers(vector):

@@ -12,7 +12,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
-from px4_sim_ros.messages.pilot_events import event_message
+from px4_sim_ros.messages.event_messages import event_message
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.tools.flight_monitor import FlightMonitor, Listener

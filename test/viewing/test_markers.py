@@ -12,7 +12,7 @@ from visualization_msgs.msg import Marker
 
 from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.viewing import markers
-from px4_sim_ros.viewing.scene import Beam, Fix, Scene
+from px4_sim_ros.viewing.markers import Beam, Fix, Scene
 
 
 @pytest.fixture(scope='module')

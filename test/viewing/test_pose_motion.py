@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from px4_sim_ros.recording.analysis.series import Series
-from px4_sim_ros.viewing.scene import PoseMotion
+from px4_sim_ros.viewing.markers import PoseMotion
 
 PERIOD_S, TURN_RAD_S, RADIUS_M = 0.04, 0.7, 3.0
 

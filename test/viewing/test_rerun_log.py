@@ -27,11 +27,11 @@ from px4_sim_ros.ros.framework.session import message_class, ros_node
 from px4_sim_ros.ros.tools.rerun_view import POSE, RerunView, Stamped
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.viewing.markers import SLOWED_DOWN
 from px4_sim_ros.viewing.rerun_bag import write_vehicle
-from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
 from px4_sim_ros.viewing.rerun_log import RerunLog
+from px4_sim_ros.viewing.rerun_stream import TIMELINE
 from px4_sim_ros.viewing.rerun_target import RerunTarget
-from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN
 from px4_sim_ros.viewing.shapes import vehicle_shapes
 
 DURATION_S = 1.2

@@ -28,7 +28,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.viewing import rerun_target
-from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
+from px4_sim_ros.viewing.rerun_stream import TIMELINE
 from px4_sim_ros.viewing.rerun_target import APPLICATION, RerunTarget, ViewerError
 
 SOON_S = 5.0

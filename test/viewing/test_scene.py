@@ -10,8 +10,7 @@ import pytest
 from shown import LEVEL
 
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
-from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN, RotorAngles
-from px4_sim_ros.viewing.scene import Beam, FlownPath, Scene
+from px4_sim_ros.viewing.markers import SLOWED_DOWN, Beam, FlownPath, RotorAngles, Scene
 
 
 @pytest.fixture

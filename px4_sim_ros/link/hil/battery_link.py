@@ -25,8 +25,8 @@ from px4_sim_ros.link.fields import (
 )
 from px4_sim_ros.link.hil.server import Deadline
 from px4_sim_ros.link.ports import LOCAL, bound_socket
-from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import BatteryStatus
 
 # PX4's payload link of instance 0; each further instance has the next port.
 PAYLOAD_PORT = 14280

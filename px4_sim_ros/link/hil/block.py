@@ -24,11 +24,11 @@ from px4_sim_ros.link.hil.lockstep import Lockstep
 from px4_sim_ros.link.hil.server import HilServer, port_of
 from px4_sim_ros.link.ports import check_port_is_free
 from px4_sim_ros.model.faults.action import Faults
-from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused
+from px4_sim_ros.model.faults.autopilot import AutopilotOff, AutopilotPaused
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.timebase import is_due
-from px4_sim_ros.px4.client_process import process_at
+from px4_sim_ros.px4.boot_watch import process_at
 from px4_sim_ros.px4.shared_core import OtherCores, SharedCore, shared_core_of
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS

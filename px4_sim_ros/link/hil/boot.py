@@ -14,8 +14,7 @@ import typing
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import Deadline, HilServer
 from px4_sim_ros.model.timebase import US_PER_S, is_due
-from px4_sim_ros.px4.boot_watch import LONGEST_S, BootWatch
-from px4_sim_ros.px4.client_process import StartScript
+from px4_sim_ros.px4.boot_watch import LONGEST_S, BootWatch, StartScript
 from px4_sim_ros.step.hang_watch import waits
 
 # Wall time of a look whether an autopilot that boots has come to rest; others have a turn between.

@@ -17,9 +17,9 @@ import typing
 from px4_sim_ros.link.hil.codec import ActuatorControls
 from px4_sim_ros.link.hil.frames import HilFrames
 from px4_sim_ros.model.body.next_sample import NextSample
-from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.sensors.imu import Imu
 from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.truth import STILL
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.step.block import Block, Inputs
 from px4_sim_ros.step.dynamics_block import DynamicsBlock, published

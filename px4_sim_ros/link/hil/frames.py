@@ -13,13 +13,12 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.link.fields import UINT8_MAX, UINT16_MAX, UINT32_MAX, float32, saturated
 from px4_sim_ros.link.hil.codec import HilEncoder
 from px4_sim_ros.link.hil.link_state import HilParameters
-from px4_sim_ros.model.arrivals import Arrivals
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, Arrivals
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
 

@@ -17,8 +17,7 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.link.hil.server import HilServer
-from px4_sim_ros.px4.boot_watch import rests
-from px4_sim_ros.px4.client_process import process_at
+from px4_sim_ros.px4.boot_watch import process_at, rests
 
 # Simulated time from one update of a flight controller's outputs to the next one.
 _OUTPUT_PERIOD_US = 50_000

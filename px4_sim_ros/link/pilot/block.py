@@ -19,8 +19,7 @@ from px4_sim_ros.link.pilot.pilot import Pilot
 from px4_sim_ros.link.pilot.requests import Requests
 from px4_sim_ros.link.pilot.sticks import StickLine, joy_axes, manual_control
 from px4_sim_ros.model.faults.action import Faults
-from px4_sim_ros.model.faults.autopilot import Sticks
-from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused, LinkLost
+from px4_sim_ros.model.faults.autopilot import AutopilotOff, AutopilotPaused, LinkLost, Sticks
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import difference

@@ -38,7 +38,6 @@ from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import DivergedError, RunError
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import (
     cross,
@@ -50,7 +49,7 @@ from px4_sim_ros.model.rotation import (
 )
 from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _truth_of = quickly(Truth)

@@ -16,9 +16,8 @@ import numpy as np
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.felt import NUMBERS, SAMPLE
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.sensors.imu import Imu, ImuMeasurement
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import BatteryStatus, Truth
 
 _BYTES = 8            # of a number
 

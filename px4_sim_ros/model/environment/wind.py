@@ -14,13 +14,12 @@ import typing
 
 from px4_sim_ros.model.environment.turbulence import M_PER_FT, DrydenTurbulence
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.inputs import WindSample
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import Truth, WindSample
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.model.world import WorldParameters

@@ -9,7 +9,7 @@ import os
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults import air, autopilot, links, motion, sensors
+from px4_sim_ros.model.faults import air, autopilot, motion, sensors
 from px4_sim_ros.model.faults.action import Action, Fault, Faults
 
 ACTIONS: dict[str, type[Action]] = {
@@ -42,11 +42,11 @@ ACTIONS: dict[str, type[Action]] = {
     'battery_cells': motion.BatteryCells,
     'battery_resistance': motion.BatteryResistance,
     'battery_capacity': motion.BatteryCapacity,
-    'replies_late': links.RepliesLate,
-    'replies_lost': links.RepliesLost,
-    'link_lost': links.LinkLost,
-    'autopilot_paused': links.AutopilotPaused,
-    'autopilot_off': links.AutopilotOff,
+    'replies_late': autopilot.RepliesLate,
+    'replies_lost': autopilot.RepliesLost,
+    'link_lost': autopilot.LinkLost,
+    'autopilot_paused': autopilot.AutopilotPaused,
+    'autopilot_off': autopilot.AutopilotOff,
     'sticks': autopilot.Sticks,
     'mode': autopilot.Mode,
     'command': autopilot.Command,

@@ -8,8 +8,8 @@ import typing
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.faults.action import Action
-from px4_sim_ros.model.inputs import in_32_bits
 from px4_sim_ros.model.timebase import exact_us, kind_and_index
+from px4_sim_ros.model.truth import in_32_bits
 from px4_sim_ros.model.world import WorldParameters
 
 # What comes late: what sensors measure, and what the autopilot asks for.

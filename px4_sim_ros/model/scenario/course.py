@@ -6,16 +6,14 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.faults.action import Fault, Faults
-from px4_sim_ros.model.faults.autopilot import Clear, Note
-from px4_sim_ros.model.faults.links import AutopilotOff
+from px4_sim_ros.model.faults.autopilot import AutopilotOff, Clear, Note
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.scenario.expectation import Expectation, Watch
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import End, Event, Scenario
 from px4_sim_ros.model.scenario.situation import Answer, AutopilotState, Situation
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import BatteryStatus, Truth
 
 _ANSWER_US = US_PER_S
 """An autopilot that has not answered an event for so long, at the end, has refused it."""

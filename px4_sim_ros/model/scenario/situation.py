@@ -7,10 +7,9 @@ import math
 import typing
 
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.rotation import difference, matrix, to_world
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import BatteryStatus, Truth
 
 
 class Answer(typing.NamedTuple):

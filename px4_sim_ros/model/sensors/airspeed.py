@@ -6,12 +6,11 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import dot, matrix, to_body, to_world
 from px4_sim_ros.model.sensors.mounting import height_m, mounting_rotation, velocity_flu
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
 
 

@@ -12,14 +12,13 @@ import typing
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import Vector, vector
-from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.mounting import velocity_flu
 from px4_sim_ros.model.sensors.noise import GaussMarkovVector
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
 
 

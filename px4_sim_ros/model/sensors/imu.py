@@ -10,7 +10,6 @@ import typing
 from px4_sim_ros.jit.fast_namedtuple import quickly
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import (
@@ -36,7 +35,7 @@ from px4_sim_ros.model.sensors.noise import (
     VectorNoise,
 )
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
 
 # What an IMU reads on average over a period, from the motion at both of its ends.

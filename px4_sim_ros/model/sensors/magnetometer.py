@@ -8,13 +8,12 @@ import typing
 
 from px4_sim_ros.model.environment.magnetic_field import MagneticField
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import matrix, to_body, to_world
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
 
 

@@ -8,12 +8,11 @@ import math
 import typing
 
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.inputs import STILL, SensorInputs, in_32_bits
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.mounting import distance_to_ground_m, height_m
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import STILL, SensorInputs, Truth, in_32_bits
 from px4_sim_ros.model.world import WorldParameters
 
 # The beam in FLU. PX4 knows only such directions.

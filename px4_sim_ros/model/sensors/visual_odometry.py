@@ -7,13 +7,12 @@ import dataclasses
 import typing
 
 from px4_sim_ros.model.frames import Quaternion, Vector, vector
-from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import from_rotation_vector, multiply, normalised
 from px4_sim_ros.model.sensors.noise import GaussMarkovVector
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
 
 

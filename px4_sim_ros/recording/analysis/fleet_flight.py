@@ -12,7 +12,7 @@ from px4_sim_ros.messages.diagnostics import is_of, node_name
 from px4_sim_ros.messages.stamps import line_us
 from px4_sim_ros.model.encounters import NOWHERE, Encounters
 from px4_sim_ros.model.timebase import US_PER_S, untimed
-from px4_sim_ros.recording.analysis.counters import Counters, counters
+from px4_sim_ros.recording.analysis.lockstep_terms import Counters, counters
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint, of_diagnostics
 from px4_sim_ros.recording.analysis.series import FIELDS
 from px4_sim_ros.recording.bag.reader import BagReader

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.series import AllSeries

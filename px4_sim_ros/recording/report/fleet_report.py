@@ -14,8 +14,9 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.fleet_flight import FleetFlight, read_fleet
-from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.report import report_page
+from px4_sim_ros.recording.report.flight_report import write_report
 from px4_sim_ros.recording.report.lockstep_health import state_seconds, troubles
 from px4_sim_ros.recording.report.plots import (
     COLOURS,
@@ -176,3 +177,20 @@ def _events(flight: FleetFlight) -> str:
     return table(('time, s', 'who', 'what'), [
         (f'{said.time_s:.3f}', said.who, said.text) for said in shown]) + (
         paragraph(f'{left_out} later ones are left out.', 'warning') if left_out else '')
+
+
+# The report of a recording: of one vehicle, or of several at once.
+
+
+def write_any_report(folder: str | pathlib.Path, path: pathlib.Path) -> BagReader:
+    """Write the report of a recording, or of a vehicle in it; return what was read.
+
+    :raises BagError: the bag cannot be read
+    :raises OSError: the page cannot be written
+    """
+    bag = vehicles_of(folder)[0]
+    if bag.folder == pathlib.Path(folder).expanduser():
+        write_report(bag, path)
+    else:
+        write_fleet_report(bag, path)
+    return bag

@@ -13,14 +13,20 @@ import numpy as np
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis import flight_facts
 from px4_sim_ros.recording.analysis.attitudes import angle_rad, in_world, roll_pitch_yaw_deg
-from px4_sim_ros.recording.analysis.counters import Counters, counters, from_zero
 from px4_sim_ros.recording.analysis.flight_events import (
     MOST_MARKS,
     BagContents,
     marks,
     read_contents,
 )
-from px4_sim_ros.recording.analysis.lockstep_terms import MISSES, REAL_TIME_FACTOR, SIMULATED_TIME
+from px4_sim_ros.recording.analysis.lockstep_terms import (
+    MISSES,
+    REAL_TIME_FACTOR,
+    SIMULATED_TIME,
+    Counters,
+    counters,
+    from_zero,
+)
 from px4_sim_ros.recording.analysis.sensor_errors import ERRORS, SensorComparison, compare_sensors
 from px4_sim_ros.recording.analysis.series import AllSeries, Mark, Series, Waypoint
 from px4_sim_ros.recording.bag.reader import BagReader

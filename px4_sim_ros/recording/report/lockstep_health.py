@@ -15,8 +15,7 @@ import numpy as np
 from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
-from px4_sim_ros.recording.analysis.counters import Counters
-from px4_sim_ros.recording.analysis.lockstep_terms import figure, ratio, us_per_step
+from px4_sim_ros.recording.analysis.lockstep_terms import Counters, figure, ratio, us_per_step
 from px4_sim_ros.recording.report.plots import COLOURS, Line, Row
 from px4_sim_ros.recording.report.report_page import heading, paragraph, table
 from px4_sim_ros.step.clock import real_time_factor

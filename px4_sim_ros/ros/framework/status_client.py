@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
-from px4_sim_ros.messages import vehicle_changes
+from px4_sim_ros.messages import event_messages
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.lifecycle_node import SoundLifecycleNode
@@ -37,14 +37,14 @@ class ChangeTeller:
 
         :param run: how many times time has begun at 0
         """
-        self._publisher.publish(vehicle_changes.change_message(change, run))
+        self._publisher.publish(event_messages.change_message(change, run))
         self._node.publish_line(change.time_us, change.text, f'{change.vehicle}.world')
 
 
 def hear(node: Node, on_change: typing.Callable[[Change, int], None]) -> Subscription:
     """Let a node hear of each change, and of the run that it is in."""
     return node.create_subscription(
-        DiagnosticStatus, _TOPIC, lambda message: on_change(*vehicle_changes.read(message)),
+        DiagnosticStatus, _TOPIC, lambda message: on_change(*event_messages.read_change(message)),
         qos.LATCHED_LOG)
 
 

@@ -10,7 +10,7 @@ from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
-from px4_sim_ros.messages import codecs, encounter_events
+from px4_sim_ros.messages import codecs, event_messages
 from px4_sim_ros.model.encounters import Encounter, Encounters
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros.framework import qos
@@ -91,7 +91,7 @@ class EncounterWatch:
                 self._tell(encounter)
 
     def _tell(self, encounter: Encounter) -> None:
-        self._publisher.publish(encounter_events.encounter_message(encounter))
+        self._publisher.publish(event_messages.encounter_message(encounter))
         self._publish_line(
             encounter.time_us, encounter.text, f'{self._names[0]}.encounters')
 
@@ -104,4 +104,4 @@ class EncounterWatch:
 
     def end(self) -> None:
         """Tell the least distances: the run is over."""
-        self._publisher.publish(encounter_events.nearest_message(self._encounters.nearest()))
+        self._publisher.publish(event_messages.nearest_message(self._encounters.nearest()))

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 
-from px4_sim_ros.messages import pilot_events
+from px4_sim_ros.messages import event_messages
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros.framework import qos, status_client
@@ -135,7 +135,7 @@ class DynamicsNode(BlockNode):
         super().activate()
 
     def _on_pilot_event(self, message: DiagnosticStatus) -> None:
-        over_us = pilot_events.over_us(message)
+        over_us = event_messages.over_us(message)
         if over_us is not None and 'scenario' not in self._graph.nodes:
             self.note_flown(over_us)
 

@@ -15,8 +15,8 @@ from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.link.pilot.sticks import joy_axes
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.codec import Encoder
+from px4_sim_ros.messages.event_messages import event_message, over_message
 from px4_sim_ros.messages.joy import sticks_of
-from px4_sim_ros.messages.pilot_events import event_message, over_message
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S

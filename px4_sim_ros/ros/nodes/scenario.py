@@ -10,7 +10,12 @@ from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters
 
 from px4_sim_ros.link.pilot.scenario_mavlink import check_event
-from px4_sim_ros.messages.scenario_events import happening_message, over_message
+from px4_sim_ros.messages.event_messages import (
+    happening_message,
+)
+from px4_sim_ros.messages.event_messages import (
+    scenario_over_message as over_message,
+)
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.ros.framework import qos

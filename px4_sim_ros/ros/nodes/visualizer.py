@@ -40,9 +40,7 @@ from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_links, wheel_links
-from px4_sim_ros.viewing.markers import Markers
-from px4_sim_ros.viewing.rotor_motion import RotorAngles
-from px4_sim_ros.viewing.scene import Beam, Fix, FlownPath, Scene
+from px4_sim_ros.viewing.markers import Beam, Fix, FlownPath, Markers, RotorAngles, Scene
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
 
 # Frames as TF has them, and the node `tf_broadcaster`, which publishes those of vehicles.

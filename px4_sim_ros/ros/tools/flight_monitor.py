@@ -15,7 +15,7 @@ from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.link.pilot.events import Event
-from px4_sim_ros.messages import codecs, encounter_events, pilot_events, scenario_events
+from px4_sim_ros.messages import codecs, event_messages
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
@@ -91,8 +91,9 @@ class FlightMonitor:
             qos.DEEP)      # the last words of all nodes come at once
         for vehicle, listener in listeners.items():
             self._listen(vehicle, listener)
-        self._hear(DiagnosticStatus, side_topics.ENCOUNTERS.name,
-                   lambda message: on_encounter(encounter_events.read(message)), qos.LATCHED_LOG)
+        self._hear(
+            DiagnosticStatus, side_topics.ENCOUNTERS.name,
+            lambda message: on_encounter(event_messages.read_encounter(message)), qos.LATCHED_LOG)
         # One vehicle alone has no name, and neither joins nor leaves.
         self._changes = None if '' in listeners else status_client.hear(
             self._node, lambda change, run: self._arrived.append(
@@ -106,9 +107,9 @@ class FlightMonitor:
     def _listen(self, vehicle: str, listener: Listener) -> None:
         for topic, tell in (
                 (side_topics.PILOT_EVENTS,
-                 lambda message: listener.on_pilot(pilot_events.read(message))),
+                 lambda message: listener.on_pilot(event_messages.read_pilot_event(message))),
                 (side_topics.SCENARIO_EVENTS,
-                 lambda message: listener.on_scenario(scenario_events.read(message)))):
+                 lambda message: listener.on_scenario(event_messages.read_scenario(message)))):
             self._hear(DiagnosticStatus, qualified(vehicle, topic.name), tell, qos.LATCHED_LOG)
 
     def _hear(

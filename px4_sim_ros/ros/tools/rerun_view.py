@@ -30,10 +30,10 @@ from px4_sim_ros.ros.framework.session import OBSERVER_NICENESS, message_class, 
 from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.viewing.markers import PoseMotion
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 from px4_sim_ros.viewing.rerun_target import RerunTarget
-from px4_sim_ros.viewing.scene import PoseMotion
 
 POSE = 'ground_truth/pose'
 # Which is made of poses here.
