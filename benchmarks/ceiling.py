@@ -13,13 +13,13 @@ import threading
 from benchmarks.worlds import WorkLog
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import AWAKE_S, port_of
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.magnetic_field import MagneticField
 from px4_sim_ros.model.sensors.barometer import BarometerParameters
 from px4_sim_ros.model.sensors.gnss import GnssParameters
 from px4_sim_ros.model.sensors.imu import ImuParameters
 from px4_sim_ros.model.sensors.magnetometer import MagnetometerParameters
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.spec.configuration import Configuration
 

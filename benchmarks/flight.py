@@ -32,12 +32,12 @@ from px4_sim_ros.flight.px4 import (
 )
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.events import Event
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
-from px4_sim_ros.process import instance_claim
+from px4_sim_ros.model.world import Environment
+from px4_sim_ros.process import machine_locks
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.process.signals import raise_interrupt, unwrapped
 from px4_sim_ros.spec.configuration import Configuration, load_configuration
@@ -175,7 +175,7 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
 
     :raises FlightError: that has failed
     """
-    with instance_claim.claim([settings.instance]) as stack:
+    with machine_locks.claim_instances([settings.instance]) as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         overrides: dict[str, typing.Any] = {
             'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': settings.instance}}

@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.real import electric, identification, predictions
+from px4_sim_ros.real import identification, predictions
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import changed, value_of, with_values
 from px4_sim_ros.real.open_loop import FREE, HELD, LOGGED, QUANTITIES
@@ -34,7 +34,7 @@ from px4_sim_ros.spec.vehicles_and_missions import vehicle_text
 _VARIED = {
     'rotor_model.thrust_coefficient_n_s2': (0.88, 1.15),
     'rotor_model.drag_coefficient_n_s2_m': (0.6, 1.6), 'body.quadratic_drag_n_s2_m2': (0.5, 2.5),
-    electric.SHAFT_TORQUE: (0.85, 1.2), electric.RESISTANCE: (0.7, 1.8)}
+    identification.SHAFT_TORQUE: (0.85, 1.2), identification.RESISTANCE: (0.7, 1.8)}
 _STEP_S = 0.004                # PX4's stamps are one step after those of the recording
 _SHARE = 0.95                  # of `validate`'s starts are below its second figure
 _WAYS = FREE, LOGGED, HELD, predictions.TRIMMED

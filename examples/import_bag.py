@@ -32,7 +32,7 @@ from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import LostError, ReorderBuffer
 from px4_sim_ros.spec.configuration import Configuration, load_configuration, profile_parameters
-from px4_sim_ros.spec.recording import RecorderParameters
+from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import graph, side_topics
 
 # Of simulated time: what is missing when all else has come so much further was lost.

@@ -13,12 +13,12 @@ import typing
 
 from px4_sim_ros.check.body import BodyFigures, body_figures, wheel_figures
 from px4_sim_ros.check.wings import wing_figures
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter, range_text
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE, Rotor
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import Environment
 
 # How a vehicle flies on its wing: rotors that tilt pull it on, and a tailsitter lies down.
 

@@ -16,9 +16,9 @@ import numpy as np
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, wrench
 from px4_sim_ros.model.body.surfaces import surface_wrench
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import Environment
 
 _STILL = (0.0, 0.0, 0.0)
 _STEP = 1e-4

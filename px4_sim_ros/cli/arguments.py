@@ -12,7 +12,7 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.errors import did_you_mean
 from px4_sim_ros.model.parameters import range_text
-from px4_sim_ros.spec.run_control import SPEEDS, is_speed
+from px4_sim_ros.spec.run_parameters import SPEEDS, is_speed
 from px4_sim_ros.step import pacing
 
 

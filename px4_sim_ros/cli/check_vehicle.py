@@ -11,11 +11,11 @@ from px4_sim_ros.check.px4 import contradictions
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.body.integrators import DynamicsParameters
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import Configuration, load_configuration
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

@@ -10,7 +10,7 @@ import pathlib
 import sys
 import typing
 
-from px4_sim_ros.cli import by_vehicle, output
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.model.errors import ParameterError
@@ -26,6 +26,31 @@ from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.report import comparison_report as report
 from px4_sim_ros.spec.resources import check_page, check_writable
+
+# Commands on the recording of several vehicles: one vehicle after the other.
+
+
+def each(
+    options: argparse.Namespace, bags: typing.Sequence[BagReader],
+    of_one: typing.Iterable[str], action: typing.Callable[[BagReader], int],
+) -> int:
+    """Do something with each vehicle; return the largest exit code.
+
+    :param of_one: options that are for one vehicle only
+    :raises ParameterError: one of them is given, and there are several vehicles
+    """
+    if len(bags) == 1:
+        return action(bags[0])
+    for name in of_one:
+        if getattr(options, name):
+            raise ParameterError(f'{name}: several vehicles are in the recording; name one, such'
+                                 f' as {bags[0].folder}')
+    code = 0
+    for bag in bags:
+        print(f'{bag.run.namespace}:', flush=True)
+        code = max(code, action(bag))
+    return code
+
 
 _EXIT_DIFFERENT = 1
 
@@ -45,7 +70,7 @@ def compare(options: argparse.Namespace) -> int:
         check_page('plot', options.plot)
         first, other = (vehicles_of(folder) for folder in options.bags)
         pairs = _paired(first, other)
-        return by_vehicle.each(options, first, ('json', 'plot'), lambda bag: _compare(
+        return each(options, first, ('json', 'plot'), lambda bag: _compare(
             bag, pairs[bag.run.namespace], options))
     except (BagError, ParameterError, OSError) as error:
         return output.failed('compare', error, BAD_INPUT)

@@ -24,8 +24,8 @@ from px4_sim_ros.spec.configuration import (
     profile_parameters,
 )
 from px4_sim_ros.spec.fleets import Fleet
-from px4_sim_ros.spec.recording import RecorderParameters
 from px4_sim_ros.spec.resources import named_file, named_files
+from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.spec.vehicles_and_missions import flown_mission
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 

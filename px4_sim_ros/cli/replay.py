@@ -8,7 +8,7 @@ import dataclasses
 import pathlib
 import tempfile
 
-from px4_sim_ros.cli import by_vehicle, flown_again
+from px4_sim_ros.cli import compare, flown_again
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
@@ -44,7 +44,7 @@ def replay(options: argparse.Namespace) -> int:
 
 def _replay(options: argparse.Namespace) -> int:
     check_page('plot', options.plot)
-    return by_vehicle.each(
+    return compare.each(
         options, _flown(vehicles_of(options.bag)), ('play', 'join', 'record', 'json', 'plot'),
         lambda bag: _replay_one(options, bag))
 

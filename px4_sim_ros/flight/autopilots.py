@@ -25,7 +25,7 @@ from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
-from px4_sim_ros.process import instance_claim
+from px4_sim_ros.process import machine_locks
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.spec.scenarios import NONE
 
@@ -39,7 +39,7 @@ def claim(vehicles: typing.Sequence[VehiclePlan]) -> contextlib.ExitStack:
         boot, or cannot have a parameter that is to be set
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    with instance_claim.claim(vehicle.hil.instance for vehicle in vehicles) as held:
+    with machine_locks.claim_instances(vehicle.hil.instance for vehicle in vehicles) as held:
         for vehicle in vehicles:
             if vehicle.autopilot == 'px4':
                 assert vehicle.px4 is not None, 'it is the autopilot'

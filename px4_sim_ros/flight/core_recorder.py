@@ -27,8 +27,8 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.step_bag import StepWriter
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.recording import RecorderParameters
 from px4_sim_ros.spec.resources import PACKAGE
+from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.block import BlockStatus

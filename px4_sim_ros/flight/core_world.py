@@ -15,8 +15,7 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S, is_due, timed
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.recording import RecorderParameters
-from px4_sim_ros.spec.run_control import ManagerParameters
+from px4_sim_ros.spec.run_parameters import ManagerParameters, RecorderParameters
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.hang_watch import HangWatch

@@ -11,7 +11,7 @@ from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.recording import RecorderParameters
+from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step.attendance import ALWAYS, Presence
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions

@@ -15,7 +15,7 @@ from px4_sim_ros.link.pilot.link import (
 )
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.process import instance_claim, machine_locks
+from px4_sim_ros.process import machine_locks
 
 # PX4 has a port for the pilot of its first instances only. Flights of tests, campaigns and the
 # benchmark take the highest of them, so that the lowest are left to `fly`.
@@ -66,7 +66,7 @@ def _reserved(
                 continue
             stack.enter_context(reserved)
             try:
-                claim = stack.enter_context(instance_claim.claim([instance]))
+                claim = stack.enter_context(machine_locks.claim_instances([instance]))
             except ParameterError:
                 continue
             if is_usable(instance):
@@ -80,7 +80,7 @@ def _reserved(
 
 def is_free(instance: int) -> bool:
     """Return whether no flight has claimed an instance and all its ports are free."""
-    return not instance_claim.is_claimed(instance) and has_free_ports(instance)
+    return not machine_locks.is_claimed(instance) and has_free_ports(instance)
 
 
 def has_free_ports(instance: int) -> bool:

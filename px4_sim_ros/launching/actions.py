@@ -55,7 +55,7 @@ from px4_sim_ros.spec.configuration import (
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.ros_environment import ros_environment
-from px4_sim_ros.spec.run_control import ManagerParameters
+from px4_sim_ros.spec.run_parameters import ManagerParameters
 from px4_sim_ros.spec.vehicles_and_missions import flown_mission
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN

@@ -7,9 +7,13 @@ they are seen from where the ports of this machine are seen, and leave no file.
 """
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
 import struct
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
 
 # As many as have asked and were refused; none of them is ever served.
 _BACKLOG = 4096
@@ -53,3 +57,33 @@ def holder(name: str) -> str:
 
 def _address(name: str) -> str:
     return f'\0px4_sim_ros/{name}'
+
+
+# An instance is of one flight on a machine: who comes second is refused before anything starts.
+#
+# Its ports alone do not tell: they are bound long after they were looked at.
+
+
+def claim_instances(instances: typing.Iterable[int]) -> contextlib.ExitStack:
+    """Hold the instances of a flight until the result is closed.
+
+    :raises ParameterError: another flight has one of them
+    """
+    with contextlib.ExitStack() as stack:
+        for instance in instances:
+            held = hold(_name(instance))
+            if held is None:
+                raise ParameterError(
+                    f'instance = {instance}: another flight has it'
+                    f'{holder(_name(instance))}; end it or choose another instance')
+            stack.enter_context(held)
+        return stack.pop_all()
+
+
+def is_claimed(instance: int) -> bool:
+    """Return whether a flight has an instance."""
+    return is_held(_name(instance))
+
+
+def _name(instance: int) -> str:
+    return f'instance/{instance}'

@@ -9,9 +9,9 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.environment.atmosphere import STANDARD, STANDARD_GRAVITY_M_S2
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.world import Environment
 
 _BREAK_S = 600.0
 _LATE_S = 0.005                # the lag of a signal behind another that a log does not tell

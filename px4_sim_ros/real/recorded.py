@@ -7,9 +7,9 @@ import pathlib
 
 import numpy as np
 
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.real.flight import RealFlight, between, held
 from px4_sim_ros.recording.analysis.attitudes import in_world
 from px4_sim_ros.recording.analysis.series import read_series

@@ -13,7 +13,7 @@ from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.timebase import is_due, seconds_text
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
-from px4_sim_ros.spec.recording import PlayerParameters
+from px4_sim_ros.spec.run_parameters import PlayerParameters
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKES
 

@@ -47,8 +47,8 @@ def compile_motion() -> None:
     """Compile all that any vehicle, wind and integrator needs, or load what is kept from before."""
     from px4_sim_ros.model.body.dynamics import Dynamics
     from px4_sim_ros.model.body.integrators import DynamicsParameters
-    from px4_sim_ros.model.environment.environment import Environment
     from px4_sim_ros.model.environment.turbulence import TurbulentField
+    from px4_sim_ros.model.world import Environment
     from px4_sim_ros.spec.configuration import load_configuration
     configuration = load_configuration(None, {})
     world = configuration.world

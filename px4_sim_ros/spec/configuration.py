@@ -24,8 +24,8 @@ from px4_sim_ros.spec.parameter_files import (
     select,
     write_parameters,
 )
-from px4_sim_ros.spec.recording import RecorderParameters, recorded
 from px4_sim_ros.spec.resources import named_file
+from px4_sim_ros.spec.run_parameters import RecorderParameters, recorded
 from px4_sim_ros.spec.scenarios import NONE, load_scenario, settings_of
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.step import graph

@@ -11,13 +11,13 @@ from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.downwash import WakeSource
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
 from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.timebase import Arrivals, is_due
 from px4_sim_ros.model.truth import STILL, BatteryStatus
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.step.block import (
     Block,
     BlockConfiguration,

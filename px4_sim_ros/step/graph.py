@@ -175,10 +175,10 @@ _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'r
 
 # In the order of a step: whoever comes later uses what those before put out.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
-    NodeSpec('manager', '', 'px4_sim_ros.spec.run_control:ManagerParameters', (COMMAND, WAKE),
+    NodeSpec('manager', '', 'px4_sim_ros.spec.run_parameters:ManagerParameters', (COMMAND, WAKE),
              node='px4_sim_ros.ros.manager.manager:ManagerNode'),
     NodeSpec('wake_player', 'px4_sim_ros.recording.playback:WakePlaybackBlock',
-             'px4_sim_ros.spec.recording:PlayerParameters', (CLOCK,), optional=True),
+             'px4_sim_ros.spec.run_parameters:PlayerParameters', (CLOCK,), optional=True),
     NodeSpec('wind', f'{_BLOCKS}:WindBlock', f'{_WIND}:WindParameters',
              (CLOCK, 'ground_truth/odom', FAULTS, WAKES), f'{_WIND}:Wind',
              previous=('ground_truth/odom', FAULTS), optional=True),
@@ -193,7 +193,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              beside='hil_bridge', node='px4_sim_ros.ros.nodes.scenario:ScenarioNode'),
     # After dynamics as the scenario: what dynamics uses a step later may not come in this one.
     NodeSpec('scenario_player', 'px4_sim_ros.recording.playback:FaultPlaybackBlock',
-             'px4_sim_ros.spec.recording:PlayerParameters', (CLOCK, 'ground_truth/odom'),
+             'px4_sim_ros.spec.run_parameters:PlayerParameters', (CLOCK, 'ground_truth/odom'),
              optional=True),
     NodeSpec('imu', _SENSOR, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel', FAULTS), f'{_SENSORS}.imu:Imu',
@@ -228,8 +228,8 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              ('ground_truth/odom', 'ground_truth/accel', *_MEASURED, FAULTS),
              node='px4_sim_ros.ros.nodes.hil_bridge:HilBridgeNode'),
     NodeSpec('player', 'px4_sim_ros.recording.playback:PlaybackBlock',
-             'px4_sim_ros.spec.recording:PlayerParameters', _MEASURED, optional=True),
-    NodeSpec('recorder', '', 'px4_sim_ros.spec.recording:RecorderParameters', tuple(TOPICS),
+             'px4_sim_ros.spec.run_parameters:PlayerParameters', _MEASURED, optional=True),
+    NodeSpec('recorder', '', 'px4_sim_ros.spec.run_parameters:RecorderParameters', tuple(TOPICS),
              optional=True, node='px4_sim_ros.ros.nodes.recorder:RecorderNode'),
 )}
 

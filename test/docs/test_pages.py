@@ -36,7 +36,7 @@ from px4_sim_ros.ros.manager import recorder_watch
 from px4_sim_ros.ros.manager.overdue_watch import find_overdue
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.parameter_files import default_parameters
-from px4_sim_ros.spec.run_control import ManagerParameters
+from px4_sim_ros.spec.run_parameters import ManagerParameters
 from px4_sim_ros.spec.vehicles_and_missions import load_mission, load_vehicle
 from px4_sim_ros.step import graph, pacing
 

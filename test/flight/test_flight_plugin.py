@@ -19,7 +19,7 @@ from px4_sim_ros.campaign import statistics
 from px4_sim_ros.flight import px4
 from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.process.instance_claim import is_claimed
+from px4_sim_ros.process.machine_locks import is_claimed
 from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.testing import artefacts, motor, sensor, words
 

@@ -28,7 +28,7 @@ from report_flights import fly, rewritten
 
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.process import domain_claim, machine_locks
-from px4_sim_ros.process.instance_claim import is_claimed
+from px4_sim_ros.process.machine_locks import is_claimed
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.vehicles_and_missions import mission_text
 

@@ -19,7 +19,7 @@ FLIGHT = '''
 import dataclasses, json, sys
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.model.body.dynamics import Dynamics
-from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.model.sensors.imu import Imu
 
 configuration = load_configuration(None, {'dynamics': {'integrator': sys.argv[1]}})
@@ -127,7 +127,7 @@ from px4_sim_ros.spec.compile_ahead import compile_motion
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.model.body import dynamics, integrators
 from px4_sim_ros.model.environment import turbulence
-from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.world import Environment
 called = [f for m in (dynamics, turbulence) for f in vars(m).values()
           if hasattr(f, 'dispatcher')]
 compile_motion()
@@ -156,7 +156,7 @@ INTERRUPTED = """
 import random, signal
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.model.body.dynamics import Dynamics
-from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.world import Environment
 
 configuration = load_configuration(None, {})
 dynamics = Dynamics(configuration.nodes['dynamics'], configuration.vehicle,

@@ -13,9 +13,9 @@ from px4_sim_ros.model.environment.downwash import (
     downwash_at,
     downwash_m_s,
 )
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 ZERO = 0.0, 0.0, 0.0

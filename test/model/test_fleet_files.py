@@ -11,10 +11,10 @@ from px4_sim_ros.flight import fleet as fleets
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.wind import Wind
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.fleets import Fleet, check_presences
 from px4_sim_ros.spec.resources import named_files
 

@@ -8,8 +8,8 @@ import pytest
 from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.next_sample import NextSample
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.sensors.imu import Imu
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
 
 STEP_US = 4000

@@ -10,9 +10,9 @@ from px4_sim_ros.check.figures import all_figures
 from px4_sim_ros.check.px4 import contradictions
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.vehicles_and_missions import load_mission, load_vehicle
 

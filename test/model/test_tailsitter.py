@@ -11,9 +11,9 @@ from px4_sim_ros.check.figures import in_cruise
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, wrench
 from px4_sim_ros.model.body.surfaces import surface_wrench
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.sensors.airspeed import Airspeed
 from px4_sim_ros.model.truth import STILL, Truth
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

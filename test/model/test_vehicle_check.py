@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 from px4_sim_ros.check.body import contact_rates_rad_s
 from px4_sim_ros.check.figures import as_json, figures, implausible
-from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.world import Environment
 
 STEP_S = 0.004
 G = 9.80665

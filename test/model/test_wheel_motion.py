@@ -9,7 +9,7 @@ import pytest
 
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
-from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 

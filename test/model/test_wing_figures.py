@@ -14,7 +14,7 @@ from verification import plants
 
 from px4_sim_ros.check.figures import in_cruise
 from px4_sim_ros.check.wings import wing_figures
-from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 HALF_SPAN_M, TAIL_M, CHORD_M = 0.37, 0.60, 0.20

@@ -13,7 +13,7 @@ import yaml
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.real import electric, open_loop, pages, statics, summaries
+from px4_sim_ros.real import identification, open_loop, pages, statics, summaries
 from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, untold
 from px4_sim_ros.real.identification import identified, rewritten
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
@@ -174,33 +174,33 @@ def test_a_log_too_short_for_parts_tells_its_numbers_all_the_same():
 def test_current_follows_from_the_motion():
     text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
     with pytest.raises(ParameterError, match='must stand with a number about the motion'):
-        identified([flight(SHORT_S)], 'iris', text, 'mine', [electric.SHAFT_TORQUE])
+        identified([flight(SHORT_S)], 'iris', text, 'mine', [identification.SHAFT_TORQUE])
 
 
 def test_current_and_voltage_of_a_pack():
     """A log whose battery is made by hand: 12 V - 0.05 ohm * current, which is that of a model."""
     content = simulated.iris()
-    true = changed(content, {electric.SHAFT_TORQUE: 0.02})
+    true = changed(content, {identification.SHAFT_TORQUE: 0.02})
     log = flight(SHORT_S)
     log = dataclasses.replace(log, bus_voltage_v=np.full(log.samples, 12.0))
     samples = statics.sampled(log, Vehicle.from_mapping('vehicle', true))
     current = np.interp(log.time_s, samples.time_s, samples.model_power_w / 12.0)
     noise = np.random.default_rng(1).normal(0.0, 0.1, log.samples)
     log = dataclasses.replace(log, bus_current_a=current + noise)
-    torque = electric.shaft_torque([log], content)
+    torque = identification.shaft_torque([log], content)
     assert torque.low <= 0.02 <= torque.high and torque.half_width < 2e-4
     log = dataclasses.replace(log, bus_voltage_v=12.0 - 0.05 * current + np.random.default_rng(
         0).normal(0.0, 0.01, log.samples))
-    ohm = electric.resistance([log], content)
+    ohm = identification.resistance([log], content)
     assert ohm.low <= 0.05 <= ohm.high and ohm.half_width < 0.005
-    assert electric.resistance([flight(SHORT_S)], content) == 'the log has no current'
+    assert identification.resistance([flight(SHORT_S)], content) == 'the log has no current'
 
 
 def test_trim_needs_no_inertia():
     log = with_values(flight(), OF_LOG)
-    centre = electric.centre_of_mass([log], changed(
+    centre = identification.centre_of_mass([log], changed(
         simulated.iris(), {name: TRUE[name] for name in FORCES}))
-    for one, name in zip(centre, electric.CENTRE):
+    for one, name in zip(centre, identification.CENTRE):
         assert one.name == name and one.low <= TRUE[name] <= one.high
         assert one.half_width < 0.002
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.vehicle.sections import Pack
+from px4_sim_ros.model.world import Environment
 
 UP = np.array([0.0, 0.0, 1.0])
 REFERENCES = (800.0, 500.0, 680.0, 600.0)

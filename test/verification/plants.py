@@ -8,9 +8,9 @@ import functools
 
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.environment.atmosphere import GAS_CONSTANT_J_KG_K, Atmosphere
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
 
 G_M_S2 = 9.80665

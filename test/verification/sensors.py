@@ -15,12 +15,12 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import quat2mat
 
 from px4_sim_ros.link.hil.codec import HilEncoder
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.sensors.gnss import Gnss
 from px4_sim_ros.model.sensors.imu import Imu
+from px4_sim_ros.model.world import Environment
 from verification.checks import Plot, Result, Series, check
 from verification.earth import earth_fixed, east_north_up
 from verification.plants import (

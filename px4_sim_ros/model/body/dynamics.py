@@ -34,7 +34,6 @@ from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import AXIS_Z, SHAKING, THRUST
 from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.body.wheel_reader import WheelReader
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import DivergedError, RunError
 from px4_sim_ros.model.frames import Quaternion, Vector
@@ -51,6 +50,7 @@ from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import Environment
 
 _truth_of = quickly(Truth)
 

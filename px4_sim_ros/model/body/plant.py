@@ -14,12 +14,12 @@ from px4_sim_ros.model.body.battery import packs_on_a_bus
 from px4_sim_ros.model.body.contact import contact_constants, foot_table, reach_m
 from px4_sim_ros.model.body.rotors import RotorSet
 from px4_sim_ros.model.body.surfaces import surface_table
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.elements import Motor, Servo
 from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import Environment
 
 # Servos and the motors of wheels: a lag of the first order, with a highest rate.
 #

@@ -22,11 +22,11 @@ from __future__ import annotations
 import math
 import typing
 
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import difference, dot, matrix, scaled, to_world, total
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import Environment
 
 # Eq. 9: U / U_H = DECAY / (s / l - ORIGIN) on the axis, at a distance s below the rotors; half of
 # that at a distance SPREAD (s - l ORIGIN) from the axis.

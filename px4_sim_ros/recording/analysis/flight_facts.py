@@ -20,7 +20,7 @@ from px4_sim_ros.recording.analysis.series import AllSeries, Mark, Waypoint
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import parse_yaml
-from px4_sim_ros.spec.run_control import ManagerParameters
+from px4_sim_ros.spec.run_parameters import ManagerParameters
 from px4_sim_ros.step import side_topics
 
 Facts = list[tuple[str, str]]

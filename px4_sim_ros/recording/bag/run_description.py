@@ -24,8 +24,8 @@ from px4_sim_ros.spec.configuration import (
     node_configuration,
 )
 from px4_sim_ros.spec.parameter_files import FlatParameters, default_parameters, flat_values
-from px4_sim_ros.spec.recording import RecorderParameters
 from px4_sim_ros.spec.resources import DUMPER, parse_yaml
+from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.spec.scenarios import scenario_text
 from px4_sim_ros.spec.vehicles_and_missions import flown_mission_text, vehicle_text
 from px4_sim_ros.step import graph, side_topics

@@ -22,7 +22,7 @@ from px4_sim_ros.recording.bag.mcap_file import (
 )
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.spec.recording import RecorderParameters, recorded
+from px4_sim_ros.spec.run_parameters import RecorderParameters, recorded
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
 

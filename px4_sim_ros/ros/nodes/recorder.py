@@ -34,7 +34,7 @@ from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.ros.framework.session import create_wall_timer, message_class
 from px4_sim_ros.ros.manager.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.spec.configuration import NodeConfiguration
-from px4_sim_ros.spec.recording import RecorderParameters
+from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.attendance import Change, Presence
 from px4_sim_ros.step.members import Member
