@@ -40,7 +40,7 @@ check: $(VENV)/.test
 verify: $(VENV)/.test
 	PYTHONPATH=test $(BIN)/python -m verification.report -o verification.html
 
-# The pictures of the documents; what it needs is told in the script.
+# The pictures of the documents; the script says what it needs.
 pictures: $(VENV)/.test
 	PYTHONPATH=. PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/make_pictures.py $(ARGS)
 

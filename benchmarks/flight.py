@@ -48,7 +48,7 @@ HEIGHT_M = 10.0
 _MISSION = Mission('bench', (TakeOff(up_m=HEIGHT_M), Hold(duration_s=1e5), Land()))
 # The trivial peer's motors, in shares of those that hover: the vehicle climbs, level, to 27 m
 # within 45 s, and comes down as the battery is used up, to the ground at 110 s. That is over an
-# Earth at rest: nobody holds it level, and in 20 s it turns over with one that rotates.
+# Earth at rest: nothing holds it level, and in 20 s it turns over with one that rotates.
 _TRIVIAL_SHARE = 1.03
 # Longest window in simulated time.
 _MOST_S = 90.0

@@ -25,7 +25,7 @@ class Kind(typing.NamedTuple):
     autopilot: str
     recorder: bool = False
     all_cores: bool = False     # PX4 runs on all cores, whatever is asked for
-    subscriber: bool = False    # somebody outside subscribes to every topic of the step
+    subscriber: bool = False    # another process subscribes to every topic of the step
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Kind(typing.NamedTuple):
         return self._replace(all_cores=True)
 
 
-# Whoever flies PX4 is flown with it where it is in our flights, and on all cores, as its own start
+# A peer with PX4 is flown with it where it is in our flights, and on all cores, as its own start
 # script leaves it: figures of other simulators are about the second.
 CEILING_KIND = Kind(CEILING, 'px4')
 CEILING_ON_ALL_CORES = CEILING_KIND.as_it_comes

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other simulators of the same PX4: SIH, which is a module of it, and jMAVSim, on the same link.
 
-Both fly the quadrotor that is theirs, as fast as they can. Nobody but PX4 tells what time it is
-there, so the time is that of its messages, on the link for a camera, which nobody else uses.
+Both fly the quadrotor that is theirs, as fast as they can. Only PX4 knows what time it is
+there, so the time is that of its messages, on the link for a camera, which is free.
 """
 from __future__ import annotations
 

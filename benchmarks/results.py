@@ -194,7 +194,7 @@ def text(results: Results) -> str:
 
 
 def beside_peers(results: Results) -> list[tuple[str, ...]]:
-    """Return the table that compares whoever flew PX4: a row for its names, one for each."""
+    """Return the table that compares all that flew PX4: a row for its names, one for each."""
     found = {result.kind: result for result in results.kinds()}
     rows: list[tuple[str, ...]] = [
         ('simulator', 'PX4 as in flights', 'of the ceiling', 'PX4 as it comes',
@@ -250,7 +250,7 @@ _HEADS = ('mode/autopilot', 'real-time factor', 'of the ceiling', 'of that on al
 
 def _row(result: KindResult) -> tuple[str, ...]:
     ratios = result.to_ceiling, result.to_ceiling_on_all_cores, result.to_recorder_off
-    # Of a peer nobody knows what it waits.
+    # What a peer waits is not known.
     shares = ('', '') if result.kind.mode in PEERS else (
         result.own_us.text('.0f'), result.waiting_us.text('.0f'))
     return result.kind.name, result.real_time_factor.text('.1f'), *map(_or_nothing, ratios), *shares

@@ -144,7 +144,7 @@ class _Steps:
 
     def _take(self) -> list[Message]:
         """Return the messages of the steps that are whole by now."""
-        with contextlib.suppress(LostError):        # it is told at the end
+        with contextlib.suppress(LostError):        # it is reported at the end
             self._whole += self._buffer.take()
         if not self.end_us:
             return []
@@ -173,7 +173,7 @@ class _Steps:
 
 
 def _configuration(options: argparse.Namespace) -> Configuration:
-    """Return how the run was set up, as it is told, with how to record.
+    """Return how the run was set up, as the options say, with how to record.
 
     :raises ParameterError: a parameter is not allowed
     """

@@ -17,7 +17,7 @@ class OffboardCircle(PilotBlock):
     """Flies a circle by set points, 50 in a simulated second, in place of the mission."""
 
     def course(self, pilot):
-        """Go on 20 ms later at each yield."""
+        """Continue 20 ms later at each yield."""
         link = pilot.link
         home = yield from pilot.ready()
 

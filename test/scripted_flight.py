@@ -9,7 +9,7 @@ from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND
-from px4_sim_ros.step.runner import EVERYBODY, run_in_process
+from px4_sim_ros.step.runner import ALL_NODES, run_in_process
 
 
 class DrivenRunner:
@@ -66,7 +66,7 @@ class Step:
 class ScriptedWorld:
     """All blocks of a graph but the link, stepped one by one."""
 
-    heard = EVERYBODY         # as a port
+    heard = ALL_NODES         # as a port
 
     def __init__(self, configuration, send=lambda outputs: None):
         """Stand on the ground at time 0.

@@ -78,7 +78,7 @@ _AIRFRAMES: dict[int, dict[str, float]] = {
 }
 
 
-def told(vehicle: Vehicle) -> dict[str, float]:
+def px4_values(vehicle: Vehicle) -> dict[str, float]:
     """Return what PX4 has of a vehicle: its defaults, the airframe's, the file's parameters.
 
     Of an airframe that is not known here it is that of the file.
@@ -92,13 +92,13 @@ def said(vehicle: Vehicle, name: str) -> str:
     """Return the beginning of a sentence about a parameter: its value, and whose it is."""
     if name in vehicle.px4_parameters:
         return f'px4_parameters.{name} = {vehicle.px4_parameters[name]:g}'
-    reason = f'px4_parameters.{name} is missing, and PX4 has {told(vehicle)[name]:g}'
+    reason = f'px4_parameters.{name} is missing, and PX4 has {px4_values(vehicle)[name]:g}'
     return reason
 
 
 def of_surfaces(vehicle: Vehicle) -> list[str]:
     """Return a sentence about each servo whose surfaces turn the vehicle the wrong way."""
-    has = told(vehicle)
+    has = px4_values(vehicle)
     return [f'servos.{servo.name}: {reason}' for servo in vehicle.servos
             for reason in _reasons(vehicle, servo, has)]
 
@@ -108,7 +108,7 @@ def of_wing(vehicle: Vehicle, figures: WingFigures) -> list[str]:
 
     A feed-forward is the deflection over the rate that it gives, at the trim speed of PX4.
     """
-    has = told(vehicle)
+    has = px4_values(vehicle)
     slower = figures.trim_speed_m_s / has.get('FW_AIRSPD_TRIM', figures.trim_speed_m_s)
     expected = (
         ('FW_AIRSPD_STALL', figures.stall_speed_m_s, _STALL_TOLERANCE, 'stall_speed_m_s'),
@@ -188,7 +188,7 @@ def contradictions(vehicle: Vehicle, figures: typing.Iterable[Parameters] = ()) 
 
 def _motors(vehicle: Vehicle) -> dict[int, Rotor]:
     """Return the rotors by PX4's motor, from 0 on: the function of the output that drives each."""
-    has = told(vehicle)
+    has = px4_values(vehicle)
     outputs = [i if rotor.control < 0 else rotor.control
                for i, rotor in enumerate(vehicle.rotors)]
     return {int(has.get(f'PWM_MAIN_FUNC{output + 1}', _FIRST_MOTOR + output)) - _FIRST_MOTOR: rotor
@@ -197,7 +197,7 @@ def _motors(vehicle: Vehicle) -> dict[int, Rotor]:
 
 def _of_hover(vehicle: Vehicle, figures: Figures) -> list[str]:
     """Return a sentence if PX4 begins with another hover thrust."""
-    value = told(vehicle).get('MPC_THR_HOVER', figures.hover_command)
+    value = px4_values(vehicle).get('MPC_THR_HOVER', figures.hover_command)
     return [] if abs(value - figures.hover_command) <= _HOVER_TOLERANCE else [
         f"{said(vehicle, 'MPC_THR_HOVER')}: hover_command is {figures.hover_command:.3g}"]
 
@@ -207,7 +207,7 @@ def _of_order(vehicle: Vehicle, motors: typing.Mapping[int, Rotor]) -> list[str]
 
     Airframes have rotors of other frames, so only the direction of a place counts.
     """
-    has = told(vehicle)
+    has = px4_values(vehicle)
     sentences: list[str] = []
     for i, rotor in sorted(motors.items()):
         if not 0 <= i < has.get('CA_ROTOR_COUNT', 0):
@@ -216,16 +216,16 @@ def _of_order(vehicle: Vehicle, motors: typing.Mapping[int, Rotor]) -> list[str]
                              f' see PWM_MAIN_FUNCn and CA_ROTOR_COUNT')
             continue
         right, forward = -rotor.position_m[1], rotor.position_m[0]
-        told_place = has.get(f'CA_ROTOR{i}_PX', 0.0), has.get(f'CA_ROTOR{i}_PY', 0.0)
+        px4_place = has.get(f'CA_ROTOR{i}_PX', 0.0), has.get(f'CA_ROTOR{i}_PY', 0.0)
         spin = has.get(f'CA_ROTOR{i}_KM', 0.0) * rotor.spin
-        along = forward * told_place[0] + right * told_place[1]
+        along = forward * px4_place[0] + right * px4_place[1]
         if rotor.lifts and (
-                along < _SAME_WAY * math.hypot(forward, right) * math.hypot(*told_place)
+                along < _SAME_WAY * math.hypot(forward, right) * math.hypot(*px4_place)
                 or spin < 0.0):
             sentences.append(
                 f'rotors: the one of motor {i + 1} is {forward:g} m forward and {right:g} m to the'
                 f' right and turns {rotor.turns}; PX4 has it at CA_ROTOR{i}_PX ='
-                f' {told_place[0]:g}, CA_ROTOR{i}_PY = {told_place[1]:g}, CA_ROTOR{i}_KM ='
+                f' {px4_place[0]:g}, CA_ROTOR{i}_PY = {px4_place[1]:g}, CA_ROTOR{i}_KM ='
                 f" {has.get(f'CA_ROTOR{i}_KM', 0.0):g}")
     return sentences
 

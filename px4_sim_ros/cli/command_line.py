@@ -26,7 +26,7 @@ COMMANDS = {
     'identify': 'numbers of a vehicle file from real flights',
     'export': 'write the signals of a recording as tables',
     'report': 'make a page about a recorded flight',
-    'list': 'whatever has a name: vehicles, missions, scenarios, actions, campaigns, ...',
+    'list': 'all that has a name: vehicles, missions, scenarios, actions, campaigns, ...',
     'check-vehicle': 'what follows from a vehicle file',
     'view': 'show a running graph or a recording in Rerun',
     'visualizer': 'publish for rviz2 and other viewers what a graph does',

@@ -23,8 +23,8 @@ if typing.TYPE_CHECKING:
 # The commands, with what they are for.
 PURPOSES = {
     'pause': 'hold time at the end of this step',
-    'resume': 'let time go on',
-    'step': 'go on by some steps while time is paused',
+    'resume': 'let time run again',
+    'step': 'take some steps while time is paused',
     'reset': 'begin again at time 0, with the same seed',
     'speed': 'set simulated over wall time',
     'status': 'print the state of the graph',
@@ -46,13 +46,13 @@ _MOST_STEPS = 10**9
 def _pause(control: Control, options: argparse.Namespace) -> None:
     control.ask('pause')
     control.wait_for(
-        lambda: control.state != 'RUNNING', _ANSWER_TIMEOUT_S, 'time goes on all the same')
+        lambda: control.state != 'RUNNING', _ANSWER_TIMEOUT_S, 'time still runs')
 
 
 def _resume(control: Control, options: argparse.Namespace) -> None:
     control.ask('resume')
     control.wait_for(
-        lambda: control.state != 'PAUSED', _ANSWER_TIMEOUT_S, 'time stands still all the same')
+        lambda: control.state != 'PAUSED', _ANSWER_TIMEOUT_S, 'time still stands')
 
 
 def _step(control: Control, options: argparse.Namespace) -> None:

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """How commands end; `docs/troubleshooting.md` has the table."""
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-# Nobody reads any more what a command prints: as a shell calls the end by SIGPIPE.
+# The reader of what a command prints has gone: as a shell calls the end by SIGPIPE.
 UNREAD = 141

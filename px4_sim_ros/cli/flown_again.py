@@ -70,7 +70,7 @@ def only_allowed(paths: typing.Sequence[str]) -> typing.Iterator[None]:
 
 
 def run(command: str, options: argparse.Namespace, action: typing.Callable[[], int]) -> int:
-    """Return the exit code of an action, or that of how it fails, which is told in a sentence."""
+    """Return the exit code of an action, or that of how it fails, with its sentence printed."""
     # It loads what `campaign --help` does without.
     from px4_sim_ros.recording.bag.run_description import BagError
     try:

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `list`: whatever has a name: vehicles, missions, scenarios, actions, campaigns."""
+"""The command `list`: all that has a name: vehicles, missions, scenarios, actions, campaigns."""
 from __future__ import annotations
 
 import argparse

@@ -89,7 +89,7 @@ def report_failures() -> bool:
 
 
 def interrupted(command: str) -> int:
-    """Report that a command was interrupted, if somebody reads it; return its exit code."""
+    """Report that a command was interrupted, if stderr has a reader; return its exit code."""
     if not is_unread():
         print(f'{command}: interrupted', file=sys.stderr)
     return INTERRUPTED

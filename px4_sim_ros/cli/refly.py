@@ -121,8 +121,8 @@ def _configuration(
     """
     run = bag.run
     if run.autopilot not in ('embedded', 'px4') or not run.mission:
-        raise ParameterError(f'bag {bag.folder}: no autopilot of ours has flown a mission in it;'
-                             ' `replay` flies its commands again')
+        raise ParameterError(f'bag {bag.folder}: it has no mission of the embedded autopilot or'
+                             ' PX4; `replay` flies its commands again')
     (folder / 'vehicle.yaml').write_text(run.vehicle, encoding='utf-8')
     (folder / 'mission.yaml').write_text(run.mission, encoding='utf-8')
     (folder / 'scenario.yaml').write_text(run.scenario, encoding='utf-8')

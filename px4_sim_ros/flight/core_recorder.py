@@ -34,7 +34,7 @@ from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.block import BlockStatus
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.step.lane import Output
-from px4_sim_ros.step.runner import EVERYBODY
+from px4_sim_ros.step.runner import ALL_NODES
 
 
 class CoreRecorder:
@@ -63,7 +63,7 @@ class CoreRecorder:
             Attendance({name: its.presence for name, its in run.members.items()}))
         self._events: list[Log] = []         # of the step under way
 
-    heard = EVERYBODY
+    heard = ALL_NODES
 
     @property
     def problem(self) -> str:

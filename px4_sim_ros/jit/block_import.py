@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Imports without what a library would load along and nobody here uses."""
+"""Imports without what a library would load and this package does not use."""
 from __future__ import annotations
 
 import contextlib

@@ -50,7 +50,7 @@ class Compiled:
     def __getattr__(self, name: str) -> typing.Any:
         """Return what Numba looks for in a function that another one calls.
 
-        Somebody else who looks, such as pytest for its marks, does not load Numba by that.
+        Other readers of attributes, such as pytest for its marks, do not load Numba.
         """
         if name.startswith('__') or 'numba' not in sys.modules:
             raise AttributeError(name)

@@ -24,7 +24,7 @@ def _port_taken(protocol: str, port: int) -> PortTakenError:
 
 def _holder_of(protocol: str, port: int) -> str:
     """Return which process has a port, as far as the system shows it."""
-    import psutil  # it takes a while, and most often nobody has it
+    import psutil  # it takes a while, and a port is seldom taken
     state = psutil.CONN_LISTEN if protocol == 'TCP' else psutil.CONN_NONE
     for connection in psutil.net_connections(protocol.lower()):
         if connection.status == state and connection.laddr and connection.laddr.port == port:
@@ -36,14 +36,14 @@ def _holder_of(protocol: str, port: int) -> str:
 
 
 def bound_socket(protocol: str, host: str, port: int) -> socket.socket:
-    """Return a socket with a port of its own; whoever wants to listen on it still has to.
+    """Return a socket with a port of its own; the caller still has to listen on it.
 
-    :param protocol: `TCP`, of which whoever listens has a port, or `UDP`
+    :param protocol: `TCP`, of which a listener has a port, or `UDP`
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     :raises OSError: the address is none of this machine
     """
     bound = socket.socket(socket.AF_INET, _KINDS[protocol])
-    if protocol == 'TCP':       # also shortly after somebody else has listened there
+    if protocol == 'TCP':       # also shortly after another socket has listened there
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

@@ -69,7 +69,7 @@ class Encoder:
 
 
 class Decoder:
-    """Reads the messages of one topic, also those that somebody else has made otherwise."""
+    """Reads the messages of one topic, also those that others have laid out otherwise."""
 
     def __init__(
         self, codec: Codec, deserialise: typing.Callable[[bytes], typing.Any],

@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 def diagnostic_status(
     name: str, level: int, text: str, values: typing.Mapping[str, object], hardware_id: str = '',
 ) -> DiagnosticStatus:
-    """Return the message of somebody of this name; the values are written as `str` has them."""
+    """Return a DiagnosticStatus of this name; values are written by `str`."""
     return DiagnosticStatus(
         level=bytes([level]), name=name, hardware_id=hardware_id, message=text,
         values=[KeyValue(key=key, value=str(value)) for key, value in values.items()])

@@ -81,7 +81,7 @@ class Publications:
     ) -> None:
         """Prepare for the topics of a graph.
 
-        :param wanted: topics that somebody wants, under the names that they have here; it may
+        :param wanted: topics with a subscriber, under the names that they have here; it may
             change. None: all
         :param vehicle: the namespace of theirs, if the topics are to have it
         """

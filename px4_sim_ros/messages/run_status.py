@@ -43,11 +43,11 @@ class RunStatus:
     paced_s: float | None = None
     busy_s: float | None = None
     unrecorded: str = ''                      # why the recording has ended too early
-    unasked: str = ''                         # why it is STOPPING, if nobody has asked for that
+    unasked: str = ''                         # why it is STOPPING, if that was not asked for
     there: tuple[str, ...] = ()               # the vehicles of a fleet that are in the world
     away: tuple[str, ...] = ()                # and those that are not, or not yet
     changes: int = 0                          # how many of these were made by hand
-    gap: Gap | None = None                    # the first node that somebody has stopped
+    gap: Gap | None = None                    # the first node that was stopped by hand
 
     @property
     def sim_time_s(self) -> float | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 import typing
 
-from px4_sim_ros.model.timebase import US_PER_S, time_told_us
+from px4_sim_ros.model.timebase import US_PER_S, time_in_sentence_us
 
 # After the header that gives the byte order.
 STAMP_OFFSET = 4
@@ -47,9 +47,9 @@ def line_us(line: typing.Any, received_us: int) -> int:
     :param line: a rcl_interfaces/Log
     :param received_us: when it was received, for one that tells neither
     """
-    told_us = time_told_us(line.msg)
-    if told_us is not None:
-        return told_us
+    text_us = time_in_sentence_us(line.msg)
+    if text_us is not None:
+        return text_us
     time_us = stamp_us(line.stamp)
     return time_us if 0 < time_us < _WALL_US else received_us
 

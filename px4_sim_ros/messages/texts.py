@@ -29,7 +29,7 @@ class TextCodec(typing.NamedTuple):
 
 
 def _faults_to_plain(faults: typing.Any) -> typing.Any:
-    # Whoever meets no fault does without what actions are made of.
+    # A flight without faults does not import the actions.
     from px4_sim_ros.model.faults.actions import faults_to_plain
     return faults_to_plain(faults)
 

@@ -24,7 +24,7 @@ class ParameterError(ValueError):
 
 
 class RunError(RuntimeError):
-    """A run cannot go on; the text says why, for the user."""
+    """A run cannot continue; the text says why, for the user."""
 
 
 class DivergedError(RunError):

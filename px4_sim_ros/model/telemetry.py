@@ -44,7 +44,7 @@ class AutopilotStatus(typing.NamedTuple):
 
 
 class TelemetryListener(typing.Protocol):
-    """Is told what an autopilot says of itself."""
+    """Receives the telemetry of an autopilot."""
 
     def on_estimate(self, estimate: Estimate) -> None:
         """Take in how it takes itself to move."""

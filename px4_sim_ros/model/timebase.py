@@ -100,7 +100,7 @@ def timed(sentence: str, time_us: int) -> str:
     return f'{_TELLS_TIME}{seconds_text(time_us)}: {sentence}'
 
 
-def time_told_us(sentence: str) -> int | None:
+def time_in_sentence_us(sentence: str) -> int | None:
     """Return the time that `timed` has put in front of a sentence, None for none."""
     found = _TIMED.match(sentence)
     return int(found[1]) * US_PER_S + int(found[2]) if found else None

@@ -46,7 +46,7 @@ _STOP_TIMEOUT_S = 4.0
 
 
 class NotStartedError(RuntimeError):
-    """There is nobody who could start a process."""
+    """There is no process that could start another."""
 
 
 class _Process(typing.Protocol):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One graph in a ROS domain of a machine: who comes second is refused before it disturbs the first.
 
-All graphs have nodes of the same names, and one `/clock`. So whoever starts one, and whoever
-publishes the clock, holds a name, which reaches as far as DDS on this machine does.
+All graphs have nodes of the same names, and one `/clock`. So a process that starts one, or
+publishes the clock, locks a name, which reaches as far as DDS on this machine does.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from px4_sim_ros.process import machine_locks
 STARTER, CLOCK = 'starter', 'clock'
 
 # Whose ports are free for it on every system. An instance has the number of its domain: 0 is that
-# of whoever has chosen none.
+# of a process that has chosen none.
 _DOMAINS = range(1, 102)
 # The ports of those above it would be beyond the last one.
 _LAST_DOMAIN = 232
@@ -29,7 +29,7 @@ def claim(*roles: str) -> contextlib.ExitStack:
     """Hold the roles in this process's domain until the result is closed.
 
     :param roles: of STARTER and CLOCK
-    :raises ParameterError: somebody holds one of them
+    :raises ParameterError: another process holds one of them
     """
     domain = _domain()
     with contextlib.ExitStack() as stack:
@@ -44,10 +44,10 @@ def claim(*roles: str) -> contextlib.ExitStack:
 def check_unclaimed(roles: typing.Sequence[str] = (STARTER, CLOCK)) -> None:
     """Check that a graph can be started in this process's domain.
 
-    Whoever claims it just now is not disturbed.
+    A claim under way is not disturbed.
 
-    :param roles: that nobody may have
-    :raises ParameterError: somebody has one of them
+    :param roles: that no process may have
+    :raises ParameterError: a process has one of them
     """
     domain = _domain()
     for role in roles:
@@ -86,7 +86,7 @@ def choose() -> contextlib.ExitStack:
 def claim_start() -> contextlib.ExitStack:
     """Hold the right to start a graph; its clock is for one of its processes.
 
-    :raises ParameterError: there is a graph already, or somebody starts one
+    :raises ParameterError: there is a graph already, or one is starting
     """
     with claim(STARTER) as held:
         check_unclaimed([CLOCK])
@@ -94,7 +94,7 @@ def claim_start() -> contextlib.ExitStack:
 
 
 def holder_of_graph() -> str:
-    """Return who has a graph in this process's domain, such as ` (process 4711)`; '' if nobody."""
+    """Return who has a graph in this process's domain, such as ` (process 4711)`, or ''."""
     domain = _domain()
     return (machine_locks.holder(_name(CLOCK, domain))
             or machine_locks.holder(_name(STARTER, domain)))

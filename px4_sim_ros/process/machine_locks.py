@@ -21,7 +21,7 @@ _CREDENTIALS = struct.Struct('3i')     # process, user, group
 
 
 def hold(name: str) -> socket.socket | None:
-    """Return what holds a name while it is open, None if somebody else holds it."""
+    """Return what holds a name while it is open, None if another process holds it."""
     held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         held.bind(_address(name))
@@ -35,7 +35,7 @@ def hold(name: str) -> socket.socket | None:
 
 
 def is_held(name: str) -> bool:
-    """Return whether somebody holds a name, which others can have meanwhile if nobody does."""
+    """Return whether the name is locked at this moment."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)
         return asking.connect_ex(_address(name)) != errno.ECONNREFUSED

@@ -23,7 +23,7 @@ if typing.TYPE_CHECKING:
 _SIGNALS = tuple(number for number in ENDING
                  if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN)
 
-# After an interrupt that was lost: C goes on meanwhile, and may have called us for the last time.
+# After an interrupt that was lost: C runs on meanwhile, and may have called us for the last time.
 _AGAIN_S = 0.01
 
 
@@ -69,7 +69,7 @@ def unwrapped() -> typing.Iterator[None]:
     """Raise an Interrupted as it was where Python passes it on as the cause of another error.
 
     That is a RuntimeError while a class is made (3.11), an ImportError while a module in C is
-    loaded: whoever takes a RuntimeError for a failure would take the interrupt for one.
+    loaded: a handler of RuntimeError would take the interrupt for a failure.
 
     :raises Interrupted: it came there
     """
@@ -82,10 +82,10 @@ def unwrapped() -> typing.Iterator[None]:
 
 
 def leave_to(loop: asyncio.AbstractEventLoop, end: typing.Callable[[int], object]) -> None:
-    """Let a loop that hears of signals by a file descriptor, as that of launch, be told only so.
+    """Leave signals to a loop that gets them by a file descriptor, as that of launch.
 
     Python raises KeyboardInterrupt besides, in whatever the loop is about, which is lost: launch
-    would wait for ever for a process whose end it was just told of.
+    would wait for ever for a process whose end was just reported to it.
 
     :param end: called with the number of the others while the loop runs
     """
@@ -110,13 +110,13 @@ class Stop:
         """Take them over."""
         self.asked = False
         self.number = 0        # which has come last
-        self.hangs = ''        # why nobody will look at `asked`
-        self.has_left = False  # what hangs was left by an exception, whatever is told of it since
+        self.hangs = ''        # why `asked` will not be read
+        self.has_left = False  # what hangs was left by an exception, whatever was reported since
         if takes_over:
             _handle(self._on_signal)
 
     def note_hang(self, sentence: str) -> None:
-        """Take note, in another thread, of why nobody will look at `asked`; '' when that is over.
+        """Take note, in another thread, of why `asked` will not be read; '' when that is over.
 
         What hangs is left by the next of them, or now if one has come before.
         """
@@ -135,7 +135,7 @@ class Stop:
 def held_back() -> typing.Iterator[Stop]:
     """Let them wait for what is not to be interrupted; it looks at what is yielded.
 
-    If one has come, whoever handled it before gets it at the end.
+    If one has come, the former handler gets it at the end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Stop(takes_over=False)       # signals are for the main thread

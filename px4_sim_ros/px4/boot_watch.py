@@ -5,9 +5,9 @@
 It waits while the autopilot boots, so that its simulated time does not depend on wall time.
 
 While the start script of PX4 runs, it starts processes and reads files, and some threads look by
-the wall clock whether others have got somewhere. If time went on meanwhile, more or fewer steps
-would pass until a module is there. So each step waits until nobody goes on by itself: no thread
-runs or waits for the disk, and whoever looks again and again has found nothing new. What threads
+the wall clock whether others have got somewhere. If time advanced meanwhile, more or fewer steps
+would pass until a module is there. So each step waits until none of them acts by itself: no thread
+runs or waits for the disk, and each that polls has found nothing new. What threads
 are about stands in /proc (https://man7.org/linux/man-pages/man5/proc.5.html).
 
 Until the first step tells PX4 the time, its threads sleep by the wall clock, up to a second.
@@ -19,7 +19,7 @@ From then on the script goes last as well. A command of it starts a thread of PX
 thread may wait for one with a lower priority than the script has, as that of `dataman`: whether it
 was answered before the next command would depend on how long the system takes to begin that.
 
-Nor may a thread wait for the disk, since others go on meanwhile. So what PX4 and its start script
+Nor may a thread wait for the disk, since others run meanwhile. So what PX4 and its start script
 are made of is brought to memory before the first step; what is read all the same is noticed.
 """
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST_S = 20.0
 
 
 def process_at(address: tuple[str, int]) -> int | None:
-    """Return who has a TCP connection from an address; None for nobody on this machine."""
+    """Return who has a TCP connection from an address; None if none on this machine has."""
     return next((connection.pid for connection in psutil.net_connections('tcp')
                  if connection.laddr == address and connection.pid is not None), None)
 
@@ -59,7 +59,7 @@ class StartScript:
     """
 
     def __init__(self, address: tuple[str, int]) -> None:
-        """Look for nobody yet: that takes some milliseconds.
+        """Begin without a look: that takes some milliseconds.
 
         :param address: from which the autopilot has connected
         """
@@ -124,7 +124,7 @@ _SYSTEM_FILES = pathlib.Path('/etc/ld.so.cache'), pathlib.Path('/etc/localtime')
 # Of wall time.
 LONGEST_S = 20.0
 _LOOK_S = 0.0005
-# States of a thread that goes on by itself: it runs, or waits for the disk.
+# States of a thread that acts by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
 # By a signal, or by a debugger.
 _STOPPED = 'Tt'
@@ -193,10 +193,10 @@ class BootWatch:
                 self._files.append(PinnedFile(path))
 
     def stop_script(self) -> None:
-        """Let the start script stand still until no thread sleeps by the wall clock any more.
+        """Let the start script stand still until no thread is left that sleeps by the wall clock.
 
-        Then it goes on while no thread of the autopilot has anything to do. To be called before the
-        autopilot gets its first step; `settle` lets it go on. In a session that is not the
+        Then it runs while no thread of the autopilot has anything to do. To be called before the
+        autopilot gets its first step; `settle` releases it. In a session that is not the
         autopilot's own there may be others, who are left alone. From here on it is noticed if the
         disk is used.
         """
@@ -212,15 +212,15 @@ class BootWatch:
                     self._stopped.append(int(process.name))
 
     def let_script_go_on(self) -> None:
-        """Let the start script go on; a second time nothing happens."""
+        """Release the start script; a second time nothing happens."""
         while self._stopped:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._stopped.pop(), signal.SIGCONT)
 
     def settle(self, longest_s: float = LONGEST_S) -> bool:
-        """Wait until nobody goes on by itself; return whether that has come.
+        """Wait until no thread acts by itself; return whether that has come.
 
-        If it has not, the next call goes on with what this one has seen: on a busy machine there
+        If it has not, the next call begins with what this one has seen: on a busy machine there
         may be but one look in a call.
         """
         deadline_s = time.monotonic() + longest_s
@@ -261,7 +261,7 @@ class BootWatch:
     def disk_used(self) -> str:
         """Return how it has used the disk since the last look, '' for not at all.
 
-        Others go on while it waits for that, and the step as well. To be called when the boot is
+        Others, and the step, run while it waits for that. To be called when the boot is
         over: until then there are processes of its start script of which nothing is known yet.
         """
         before, self._disk_use = self._disk_use, _disk_use([_PROC / str(self._process)])
@@ -302,7 +302,7 @@ def _folders_of_commands(process: pathlib.Path) -> list[pathlib.Path]:
 def _read_links(folder: pathlib.Path) -> None:
     """Read a folder, and all links in it: PX4's commands are links.
 
-    Whoever looks for a command that is nowhere, as that of a module that was not built, reads all
+    A look for a command that does not exist, as that of a module that was not built, reads all
     folders. The first who follows a link in a day writes that to the disk (relatime in mount(8)).
 
     :raises OSError: the folder cannot be read
@@ -313,7 +313,7 @@ def _read_links(folder: pathlib.Path) -> None:
 
 
 def _is_like(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
-    """Return whether nobody has done anything but look again."""
+    """Return whether none has done anything but poll."""
     return before.keys() == now.keys() and all(
         not thread.is_busy and (
             before[name].looks_again or before[name].waits_for_data

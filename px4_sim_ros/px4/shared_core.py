@@ -35,8 +35,8 @@ def shared_core_of(instance: int) -> int:
 class OtherCores:
     """Keeps a thread off the cores of an autopilot, where it would find neither turn nor caches.
 
-    Linux puts both on one core, though another is free, and leaves them there for long: whoever
-    waits awake looks busy, and whoever has just run is taken to have its caches there.
+    Linux puts both on one core, though another is free, and leaves them there for long: a thread
+    that waits awake looks busy, and one that has just run is taken to have its caches there.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ def go_last(thread: int, flags: int = 0) -> None:
 
 
 class SharedCore:
-    """Lets a thread go on only while the autopilot, on the same core, has nothing to do.
+    """Lets a thread run only while the autopilot, on the same core, has nothing to do.
 
     So each step finds it in the same state: whatever it is about goes first. Its threads have
     SCHED_FIFO; the step has the lowest real-time priority and no ordinary one, since Linux lets

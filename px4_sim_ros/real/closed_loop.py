@@ -80,8 +80,8 @@ def _attitude(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
     times, asked = topics.samples(
         topic, *(f'q_d[{i}]' for i in range(4)), gaps=True) if topics.has(topic) else (
         np.zeros(0), np.zeros((0, 4)))
-    told = np.abs(np.linalg.norm(asked, axis=1) - 1.0) < 0.01     # NaN and 0: not asked for
-    times, asked = times[told], asked[told]
+    is_asked = np.abs(np.linalg.norm(asked, axis=1) - 1.0) < 0.01     # NaN and 0: not asked for
+    times, asked = times[is_asked], asked[is_asked]
     if len(times) > 1:
         inside = flight.usable & has_samples(times, grid)
         wanted = Slerp(times, Rotation.from_quat(asked, scalar_first=True))(grid[inside])

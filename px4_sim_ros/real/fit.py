@@ -200,7 +200,7 @@ def fit(
             raise ParameterError(f'fit {name}: the log does not determine it: {why}')
         refused.append((name, why))
 
-    known = known_already(flights) | untold_torques(
+    known = already_measured(flights) | unexplained_torques(
         flights, Vehicle.from_mapping('vehicle file', content))
     for name in names:
         if name in known:
@@ -212,12 +212,12 @@ def fit(
     widths = np.zeros(0)
     least: dict[str, float] = {}
     while problem.names:
-        found = untold(_jacobian(problem, values), problem.names)
+        found = unobservable(_jacobian(problem, values), problem.names)
         if found is None:
             values, widths = _solved(problem, values)
             found = widest(problem, values, widths)
             if found is not None:
-                # What is not told stays as in the file, which may be wrong by so much.
+                # A refused number stays as in the file, which may be wrong by so much.
                 least = {name: max(width, least.get(name, 0.0)) if width <= abs(value) else
                          least.get(name, 0.0) for name, value, width in zip(
                              problem.names, values.tolist(), widths.tolist())}
@@ -235,7 +235,7 @@ def fit(
         tuple(refused), problem.count, problem.blocks, turning)
 
 
-def known_already(flights: typing.Sequence[RealFlight]) -> dict[str, str]:
+def already_measured(flights: typing.Sequence[RealFlight]) -> dict[str, str]:
     """Return what is not sought, because logs have it or no motion can tell it, and why."""
     known = {'body.mass_kg': 'only forces per mass can be seen in a motion; weigh it'}
     if any(flight.wind_m_s is not None for flight in flights):
@@ -243,18 +243,18 @@ def known_already(flights: typing.Sequence[RealFlight]) -> dict[str, str]:
     return known
 
 
-def untold_torques(
+def unexplained_torques(
     flights: typing.Sequence[RealFlight], vehicle: Vehicle,
 ) -> dict[str, str]:
     """Return which numbers about torques the logs cannot tell, and why.
 
-    Without roll and pitch the attitude is that of the log, so yaw is not told either.
+    Without roll and pitch the attitude is that of the log, so yaw is not identified either.
     """
     shares = np.mean([open_loop.torque_shares(flight, vehicle) for flight in flights], axis=0)
     axes = 'xyz' if min(shares[:2]) < EXPLAINED else 'z' if shares[2] < EXPLAINED else ''
-    told = ', '.join(f'{share:.0%}' for share in shares)
-    return {name: f'its motors explain only {told} of how roll, pitch and yaw rate change; it must'
-                  f' be {EXPLAINED:.0%}'
+    explained = ', '.join(f'{share:.0%}' for share in shares)
+    return {name: f'its motors explain only {explained} of how roll, pitch and yaw rate change; it'
+                  f' must be {EXPLAINED:.0%}'
             for name, found in NAMED.items() if set(found.turns) & set(axes)}
 
 
@@ -270,7 +270,7 @@ def _jacobian(problem: Problem, values: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=-1)
 
 
-def untold(jacobian: np.ndarray, names: typing.Sequence[str]) -> tuple[str, str] | None:
+def unobservable(jacobian: np.ndarray, names: typing.Sequence[str]) -> tuple[str, str] | None:
     """Return a number that the residuals cannot tell, and why; None if they can tell all."""
     sizes = np.linalg.norm(jacobian, axis=0)
     least = int(np.argmin(sizes))
@@ -359,8 +359,8 @@ def _weights(residuals: np.ndarray) -> np.ndarray:
 def widest(
     problem: Problem, values: np.ndarray, widths: np.ndarray,
 ) -> tuple[str, str] | None:
-    """Return the number that is told worst if its interval says nothing, and why."""
-    # A number that may have either sign may be nothing: it is told if it is told to its scale.
+    """Return the number that is identified worst if its interval says nothing, and why."""
+    # A number of either sign may be 0: it is identified if its interval is within its scale.
     size = np.abs(values)
     size[problem.least < 0.0] = np.maximum(size, problem.scales)[problem.least < 0.0]
     ratio = widths / np.maximum(size, 1e-30)

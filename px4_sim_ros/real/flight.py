@@ -81,9 +81,9 @@ class RealFlight:
     @property
     def rotors(self) -> int:
         """How many motors it tells of."""
-        told = self.commands if self.rotor_speeds_rad_s is None else self.rotor_speeds_rad_s
-        assert told is not None
-        return int(told.shape[1])
+        motors = self.commands if self.rotor_speeds_rad_s is None else self.rotor_speeds_rad_s
+        assert motors is not None
+        return int(motors.shape[1])
 
     def starts(self, length: int, every: int) -> np.ndarray:
         """Return where windows of usable samples begin.

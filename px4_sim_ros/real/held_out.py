@@ -142,9 +142,9 @@ def held_out(
                     means[name][i].append(errors[0])
                 means[LINEAR][i].append(
                     linear_errors(flight, before, coefficients, horizon))
-    told = [i for i in range(len(horizons_s)) if means[CAME][i]]
+    flown = [i for i in range(len(horizons_s)) if means[CAME][i]]
     return HeldOut(
-        tuple(horizons_s[i] for i in told), turning,
-        {name: np.array([np.concatenate(rows[i]).mean(axis=0) for i in told])
+        tuple(horizons_s[i] for i in flown), turning,
+        {name: np.array([np.concatenate(rows[i]).mean(axis=0) for i in flown])
          for name, rows in means.items()},
-        sum(len(rows) for rows in means[CAME][told[0]]))
+        sum(len(rows) for rows in means[CAME][flown[0]]))

@@ -49,18 +49,18 @@ def shaft_torque(
     :param content: of the vehicle file, with what is identified already: it sets rotor speeds
     :param thrust_share: half width of the thrust coefficient / it; power tells only the product
     """
-    told = [flight for flight in flights if flight.bus_current_a is not None]
-    if not told:
+    with_current = [flight for flight in flights if flight.bus_current_a is not None]
+    if not with_current:
         return 'the log has no current'
     if 'motor_model' not in content:
         return 'the vehicle file has no motor_model'
 
     def errors(
-        values: np.ndarray, told: typing.Sequence[RealFlight] = told,
+        values: np.ndarray, with_current: typing.Sequence[RealFlight] = with_current,
     ) -> tuple[np.ndarray, np.ndarray]:
         vehicle = Vehicle.from_mapping('vehicle', changed(content, {SHAFT_TORQUE: values[0]}))
         found, blocks, before = [], [], 0
-        for flight in told:
+        for flight in with_current:
             at = statics.sampled(flight, vehicle)
             found.append(at.model_power_w / at.voltage_v - at.current_a)
             numbers = np.unique((at.time_s / BLOCK_S).astype(int), return_inverse=True)[1]
@@ -75,7 +75,7 @@ def shaft_torque(
     width = lasting_half_widths(solution.jac, solution.fun, errors(solution.x)[1])[0]
     seldom = max(abs(float(np.linalg.lstsq(solution.jac, errors(
         solution.x, flights_of)[0] - solution.fun, rcond=None)[0][0]))
-        for flights_of in zip(*(flight.perturbed()[0] for flight in told)))
+        for flights_of in zip(*(flight.perturbed()[0] for flight in with_current)))
     return _estimate(content, SHAFT_TORQUE, float(solution.x[0]), float(np.linalg.norm((
         width, SELDOM * seldom, thrust_share * solution.x[0]))))
 
@@ -85,17 +85,17 @@ def resistance(flights: typing.Sequence[RealFlight], content: Content) -> Estima
 
     Least squares of V = E + s Q - R I with the charge Q that is taken, E and s of each log.
     """
-    told = [flight for flight in flights if flight.bus_current_a is not None]
-    if not told:
+    with_current = [flight for flight in flights if flight.bus_current_a is not None]
+    if not with_current:
         return 'the log has no current'
     if len(content.get('battery', {}).get('packs', ())) != 1:
         return 'the vehicle file has not one pack'
     rows, volts, blocks, before = [], [], [], 0
-    for i, flight in enumerate(told):
+    for i, flight in enumerate(with_current):
         assert flight.bus_current_a is not None and flight.bus_voltage_v is not None
         at = np.flatnonzero(flight.usable)
         charge = np.cumsum(flight.bus_current_a) * flight.period_s / _S_PER_H
-        columns = np.zeros((len(at), 1 + 2 * len(told)))
+        columns = np.zeros((len(at), 1 + 2 * len(with_current)))
         columns[:, 0] = -flight.bus_current_a[at]
         columns[:, 1 + 2 * i], columns[:, 2 + 2 * i] = 1.0, charge[at]
         numbers = np.unique((at * flight.period_s / BLOCK_S).astype(int), return_inverse=True)[1]
@@ -293,7 +293,7 @@ def identified(
     :param text: of the vehicle file
     :param name: of the new vehicle
     :param asked: names of numbers; none: all that logs usually tell
-    :raises ParameterError: a number is unknown or not told, or a log does not fit
+    :raises ParameterError: a number is unknown or not identified, or a log does not fit
     """
     check_names(asked)
     content: Content = yaml.load(text, LOADER)
@@ -305,22 +305,22 @@ def identified(
                              f' {next(iter(NAMED))}')
     found = fit(flights, content, motion, horizon_s,
                 [one for one in asked if one not in CENTRE])
-    estimates, untold = list(found.estimates), dict(found.refused)
+    estimates, refused = list(found.estimates), dict(found.refused)
 
     def take(name_of: str, answer: Estimate | str) -> None:
         if isinstance(answer, Estimate):
             estimates.append(answer)
-            untold.pop(name_of, None)
+            refused.pop(name_of, None)
         elif name_of in asked:
             raise ParameterError(f'fit {name_of}: the log does not determine it: {answer}')
         else:
-            untold[name_of] = answer
+            refused[name_of] = answer
 
     turned = [with_values(flight, found.values) for flight in flights]
     moved = changed(content, found.values)
-    if set(CENTRE) & set(untold):         # no torques, but trim
+    if set(CENTRE) & set(refused):         # no torques, but trim
         for name_of, trim in zip(CENTRE, centre_of_mass(turned, moved)):
-            if name_of in untold:
+            if name_of in refused:
                 take(name_of, trim)
     if SHAFT_TORQUE in names:
         thrust = next((one.half_width / one.value for one in found.estimates
@@ -339,7 +339,7 @@ def identified(
              for flight, own in zip(flights, turned)]
     return Identified(
         f'{name}, from {len(flights)} log{"s" if len(flights) > 1 else ""}', tuple(estimates),
-        tuple(untold.items()), found, _held_out(flights, content, found, horizon_s), pairs,
+        tuple(refused.items()), found, _held_out(flights, content, found, horizon_s), pairs,
         [(flight.name, f'{fact}: {words}') for flight in flights for fact, words in flight.facts],
         sorted({one for flight in flights for one in flight.unknown}),
         [flight.repaired for flight in flights if flight.repaired]), new

@@ -77,9 +77,9 @@ def _closed_loop(rows: typing.Sequence[tuple[str, ...]]) -> str:
 
 
 def _unknown(found: Validated) -> list[str]:
-    told = ', '.join(f'{share:.0%}' for share in found.shares)
+    explained = ', '.join(f'{share:.0%}' for share in found.shares)
     return [*found.flight.unknown,
-            f'torques: the motors of the log explain {told} of how roll, pitch and yaw rate'
+            f'torques: the motors of the log explain {explained} of how roll, pitch and yaw rate'
             ' change; what is missing is noise and what happens between samples']
 
 

@@ -5,7 +5,7 @@
 Beside the model, as it turns in three ways (`open_loop.fly`), stand
 
 - the model with its rates held and with the force that it lacked up to the start: what lasts, as a
-  gust does, and a wind that nobody has measured, is then in it;
+  gust does, and a wind that was not measured, is then in it;
 - no model: velocity and rate of the start stay;
 - no model, and the acceleration up to the start stays as well;
 - the accelerometer of the log in place of the model's forces, with the attitude as logged. No model
@@ -42,7 +42,7 @@ from px4_sim_ros.recording.analysis.attitudes import in_world
 
 HORIZONS_S = 0.1, 0.5, 2.0
 PAST_S = 0.5
-"""Before each start: over it the missing force, and the acceleration, are told."""
+"""Before each start: over it the missing force and the acceleration are averaged."""
 EVERY_S = 0.1
 """From one start to the next."""
 

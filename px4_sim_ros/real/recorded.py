@@ -20,7 +20,7 @@ _CLEAR_M = 1.0                 # above the ground: no feet, nearly no ground eff
 
 
 def read_recording(path: pathlib.Path) -> RealFlight:
-    """Read what a simulated flight did and was told to do, step by step.
+    """Read motion and commands of a simulated flight, step by step.
 
     :raises ParameterError: it has no flight of one vehicle
     :raises BagError: it cannot be read

@@ -19,11 +19,11 @@ from px4_sim_ros.real.vibration_fit import Shaken, Vibration, vibration_of
 # Noise of an IMU at rest, by its Allan variance (IEEE Std 952-1997, annex C).
 #
 # White noise of density N has N^2 / t, a bias that walks with K has K^2 t / 3. Both are found by
-# least squares of the overlapping Allan variance, weighted by how well each time is told.
+# least squares of the overlapping Allan variance, weighted by how well each time is known.
 
 _LEAST_S = 1.0
 _WALK_TAKES_S = 300.0          # before it a walk hides under white noise, and under temperature
-_TIMES = 5.0                   # a time is told if it fits so often into the log
+_TIMES = 5.0                   # a time is used if it fits so often into the log
 _PER_OCTAVE = 2
 
 
@@ -58,10 +58,10 @@ def noise_of(samples: np.ndarray, period_s: float) -> Noise | None:
     variance = np.mean(variances, axis=0)
     tells_walk = rest_s >= _WALK_TAKES_S
     columns = np.stack((1.0 / times, times / 3.0), axis=1)[:, :2 if tells_walk else 1]
-    # A time fits n = T / t times; the variance is told to a share of about sqrt(2 / n).
+    # A time fits n = T / t times; the variance is known to a share of about sqrt(2 / n).
     weights = 1.0 / (variance * np.sqrt(2.0 * times / rest_s))
     found, _ = optimize.nnls(columns * weights[:, None], variance * weights)
-    # White noise is told by independent differences of neighbours, on three axes.
+    # White noise shows in independent differences of neighbours, on three axes.
     share = 1.96 * 0.5 * math.sqrt(2.0 / (3.0 * len(samples)))
     density = math.sqrt(found[0])
     return Noise(density, share * density, math.sqrt(found[1]) if tells_walk else None, rest_s,
@@ -77,7 +77,7 @@ class Sensed(typing.NamedTuple):
     log: ImuLog
     noise: dict[str, Noise]                # by kind; empty without rest
     vibration: Vibration | None
-    untold: tuple[str, ...]                # a sentence each
+    missing: tuple[str, ...]                # a sentence each
 
     def shaken(self, kind: str) -> Shaken | None:
         """Return what a kind of sensor has in flight."""
@@ -88,9 +88,9 @@ def sensed(path: pathlib.Path, vehicle: Vehicle) -> Sensed:
     """Find what a log tells of its IMU.
 
     :param vehicle: from which the speeds of its rotors follow, if they are not measured
-    :raises ParameterError: it is no ULog, or has too few samples of an IMU, or nothing can be told
+    :raises ParameterError: it is no ULog, or has too few samples of an IMU, or determines nothing
     """
-    log, untold = read_imu(path), []
+    log, missing = read_imu(path), []
     rest = log.at_rest()
     noise = {}
     for kind in KINDS:
@@ -99,18 +99,18 @@ def sensed(path: pathlib.Path, vehicle: Vehicle) -> Sensed:
         if found is not None:
             noise[kind] = found
     if not noise:
-        untold.append('noise at rest: the log has no second on the ground in which nothing shakes')
+        missing.append('noise at rest: the log has no second on the ground in which nothing shakes')
     elif noise['gyro'].walk is None:
-        untold.append(f"walk of the biases: takes 300 s at rest, and there are"
+        missing.append(f"walk of the biases: takes 300 s at rest, and there are"
                       f" {noise['gyro'].rest_s:.1f} s")
     vibration = None
     try:
         vibration = vibration_of(log, read_flight(path), vehicle)
     except ParameterError as error:
-        untold.append(f'vibration: {error}')
+        missing.append(f'vibration: {error}')
     if not noise and vibration is None:
-        raise ParameterError(f'log {log.name}: has no figures of its IMU: {"; ".join(untold)}')
-    return Sensed(log, noise, vibration, tuple(untold))
+        raise ParameterError(f'log {log.name}: has no figures of its IMU: {"; ".join(missing)}')
+    return Sensed(log, noise, vibration, tuple(missing))
 
 
 def lines(found: Sensed) -> typing.Iterator[str]:
@@ -132,12 +132,12 @@ def lines(found: Sensed) -> typing.Iterator[str]:
     if found.vibration is not None:
         yield (f'the lines are at {found.vibration.speed_factor:.2f} times the speeds of the'
                f' rotors, {found.vibration.at_rad_s:.0f} rad/s on average')
-    for words in found.untold:
+    for words in found.missing:
         yield f'not determined: {words}'
 
 
 def profile_text(found: Sensed) -> str:
-    """Return the text of a profile, with what is told and nothing else."""
+    """Return the text of a profile, with what the log determines."""
     rows = []
     for kind, unit in KINDS.items():
         noise, shaken = found.noise.get(kind), found.shaken(kind)
@@ -151,13 +151,15 @@ def profile_text(found: Sensed) -> str:
                          f'{unit}/sqrt(Hz), between the lines in flight'))
         if shaken is not None:
             # A line that may be nothing is none.
-            told = np.where(shaken.half_widths < shaken.amplitudes, shaken.amplitudes, 0.0)
+            certain = shaken.half_widths < shaken.amplitudes
+            amplitudes = np.where(certain, shaken.amplitudes, 0.0)
             widths = ', '.join(f'{width:.1e}' for width in shaken.half_widths)
-            rows.append((f'{kind}_vibration', f'[{", ".join(f"{value:.4e}" for value in told)}]',
+            values = ', '.join(f'{value:.4e}' for value in amplitudes)
+            rows.append((f'{kind}_vibration', f'[{values}]',
                          f'+- {widths} {unit} (95%)'))
     if found.vibration is not None:
         rows.append(('vibration_speed_rad_s', f'{found.vibration.at_rad_s:.2f}', 'in the log'))
     head = [f'# The IMU of {found.log.name}, {dict(found.log.facts)["hardware"]}, identified by'
-            ' `px4_sim_ros identify`.', *(f'# Not determined: {words}.' for words in found.untold)]
+            ' `px4_sim_ros identify`.', *(f'# Not determined: {words}.' for words in found.missing)]
     return '\n'.join([*head, '/**/imu:', '  ros__parameters:', *(
         f'    {name}: {value}  # {words}' for name, value, words in rows)]) + '\n'

@@ -88,7 +88,7 @@ def identification_json(found: Identified) -> dict[str, typing.Any]:
         'numbers': {one.name: {
             'unit': NAMED[one.name].unit, 'before': one.before, 'value': one.value,
             'low': one.low, 'high': one.high} for one in found.estimates},
-        'not_told': dict(found.refused), 'repaired': found.repaired,
+        'refused': dict(found.refused), 'repaired': found.repaired,
         'held_out': held if isinstance(held := found.held_out, str) else {
             'turning': held.turning} | {name: {
                 f'{horizon:g} s': dict(zip([q.name for q in QUANTITIES], means[i].tolist()))

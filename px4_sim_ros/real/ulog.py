@@ -388,11 +388,11 @@ def _wind(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
 
 
 def _facts(topics: Topics, commands: _Commands) -> typing.Iterator[tuple[str, str]]:
-    told = topics.log.msg_info_dict
-    version = told.get('ver_sw_release', 0)
+    info = topics.log.msg_info_dict
+    version = info.get('ver_sw_release', 0)
     version = version if isinstance(version, int) else 0
     yield 'autopilot', (f"PX4 {version >> 24}.{version >> 16 & 255}.{version >> 8 & 255} on"
-                        f" {told.get('ver_hw', 'unknown hardware')}")
+                        f" {info.get('ver_hw', 'unknown hardware')}")
     yield 'airframe', str(int(topics.parameters.get('SYS_AUTOSTART', 0)))
     rates = {topic: 1.0 / np.median(np.diff(topics.samples(topic, field)[0])) for topic, field in (
         (_POSITION, 'x'), (_ATTITUDE, 'q[0]'), (_RATE, 'xyz[0]'))}

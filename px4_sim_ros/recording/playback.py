@@ -100,7 +100,7 @@ class PlaybackBlock(Block):
         self._held_us = 0
 
     def reset(self) -> None:
-        """Begin with the first command; the bag is read as time goes on, for it may be long."""
+        """Begin with the first command; the bag is read step by step, for it may be long."""
         self._commands = commands(self._bag)
         self._held_us = 0
 
@@ -117,7 +117,7 @@ class PlaybackBlock(Block):
         return None
 
     def abort(self) -> None:
-        """Hold no step any more."""
+        """Release the step that is held."""
         self._held_us = 0
 
     def holds(self) -> str:

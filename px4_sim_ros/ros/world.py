@@ -98,7 +98,7 @@ def run(
 
 
 def _read_fleet(file: pathlib.Path) -> FleetDescription:
-    # Whoever runs one vehicle does without.
+    # A process of one vehicle does without.
     from px4_sim_ros.recording.bag.fleet_description import read_fleet_file
     return read_fleet_file(file)
 

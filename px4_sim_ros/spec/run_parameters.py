@@ -30,7 +30,7 @@ class ManagerParameters(Parameters):
     speed_factor: float = parameter(
         'simulated over wall time; 0 means as fast as possible', minimum=0, maximum=_FASTEST)
     paused: bool = parameter('hold time, from the start on or at the end of this step')
-    step_count: int = parameter('steps that sim/step goes on while paused', minimum=1)
+    step_count: int = parameter('steps that sim/step takes while paused', minimum=1)
     startup_timeout_s: float = parameter(
         'wall time for all nodes to become active', 's', above=0)
     step_timeout_s: float = parameter(
@@ -62,7 +62,7 @@ class RecorderParameters(Parameters):
     split_duration_s: float = parameter(
         'a new file after so much simulated time; 0: never', 's', minimum=0)
     on_failure: str = parameter(
-        'what becomes of the run when nothing can be recorded any more',
+        'what becomes of the run when recording fails',
         choices=('continue', 'fail'))
 
 

@@ -13,7 +13,7 @@ import typing
 class Presence(typing.NamedTuple):
     """From when to when a vehicle is in the world."""
 
-    joins_us: int | None = 0           # None: not yet, and nobody knows when
+    joins_us: int | None = 0           # None: not yet, at a time not known
     leaves_us: int | None = None       # None: it stays to the end
 
     def has(self, time_us: int) -> bool:
@@ -31,7 +31,7 @@ class Change(typing.NamedTuple):
     vehicle: str
     time_us: int           # up to which it was away, or is there
     joins: bool
-    by_hand: str = ''      # what somebody has done, '' if it was to be so from the beginning
+    by_hand: str = ''      # the change by hand, '' if it was planned
 
     @property
     def text(self) -> str:
@@ -70,11 +70,11 @@ class Attendance:
         return sum(self.has(vehicle, time_us) for vehicle in vehicles)
 
     def begin_us(self, vehicle: str) -> int:
-        """Return the time at which a vehicle stands where it begins; 0 if nobody knows."""
+        """Return the time at which a vehicle stands where it begins; 0 if it is not known."""
         return self.of(vehicle).joins_us or 0
 
     def take(self, change: Change) -> None:
-        """Take in that somebody has let a vehicle join or leave."""
+        """Record that a vehicle was added or removed by hand."""
         self._now[change.vehicle] = (
             Presence(change.time_us) if change.joins
             else self.of(change.vehicle)._replace(leaves_us=change.time_us))

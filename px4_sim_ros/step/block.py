@@ -121,7 +121,7 @@ class Block:
         """
 
     def leave(self) -> None:
-        """Let go whoever is connected: its vehicle has left the world, and may join it again."""
+        """Close the connection: its vehicle has left the world, and may join it again."""
 
     def note_gap(self, sentence: str) -> None:
         """Take note of what may be otherwise if the run is repeated; one of a vehicle tells it."""

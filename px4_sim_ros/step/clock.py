@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated time in lockstep: a step begins when the one before is complete, unless time is paused.
 
-All policy is here: pause, single steps, limit, pace, counters. The clock calls nobody. Its owner
-drives it: it calls `begin` after whatever may allow a step (`complete`, `resume`, `step`,
+All policy is here: pause, single steps, limit, pace, counters. The clock has no callbacks. Its
+owner drives it: it calls `begin` after whatever may allow a step (`complete`, `resume`, `step`,
 `limit`), makes the time known that it gets, and calls `complete` when the step has ended.
 """
 from __future__ import annotations
@@ -139,7 +139,7 @@ class LockstepClock:
 
     @property
     def paused(self) -> bool:
-        """Whether time does not go on without end."""
+        """Whether the steps to come are limited."""
         return self._allowed is not None
 
     @property

@@ -50,7 +50,7 @@ class DynamicsBlock(Block):
         self.reset()
 
     def reset(self) -> None:
-        """Stand on the ground at time 0; nobody commands the first step."""
+        """Stand on the ground at time 0; the first step has no command."""
         c, environment = self.configuration, Environment.of(self.configuration.world)
         self.dynamics = Dynamics(
             c.parameters, c.vehicle, environment, c.world.step_us, seed=c.world.seed)

@@ -173,7 +173,7 @@ _WIND = 'px4_sim_ros.model.environment.wind'
 _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'range',
              'optical_flow', 'visual_odometry', 'battery_state')
 
-# In the order of a step: whoever comes later uses what those before put out.
+# In the order of a step: each uses what those before it put out.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('manager', '', 'px4_sim_ros.spec.run_parameters:ManagerParameters', (COMMAND, WAKE),
              node='px4_sim_ros.ros.manager.manager:ManagerNode'),

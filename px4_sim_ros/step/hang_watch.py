@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notices a block that does not come back from its step, from a thread beside the runner.
 
-Within one process nobody else can: the one that would ask hangs as well.
+Within one process nothing else can: the manager hangs as well.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from px4_sim_ros.step.lane import Lane
 from px4_sim_ros.step.runner import Runner
 
 _LOOK_S = 0.125
-# Counted rather than timed, so that nobody is blamed when the whole process was suspended.
+# Counted rather than timed, so that no block is blamed when the whole process was suspended.
 _LOOKS = 4
 _WAITS: set[types.CodeType] = set()
 _Function = typing.TypeVar('_Function', bound=typing.Callable[..., typing.Any])

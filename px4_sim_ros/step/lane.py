@@ -58,7 +58,7 @@ class Lane:
         """
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
-        # Somebody else may change what passes through another process.
+        # Another process may change what passes through it.
         self.is_whole = all(slot.synchronizer is None for slot in self.slots.values()) and all(
             i.topic.publisher in self.slots for slot in self.slots.values() for i in slot.local)
         self._held = {
@@ -73,7 +73,7 @@ class Lane:
         """Forget the run: the next step is the first.
 
         :param begin_us: the time at which the vehicle stands where it begins
-        :param by_hand: what somebody has done to let it begin then, '' if it was planned
+        :param by_hand: the change by hand that lets it begin then, '' if it was planned
         """
         self._begin_us, self._by_hand = begin_us, by_hand
         self.has_left = False
@@ -110,7 +110,7 @@ class Lane:
         self.is_under_way, self._has_looked_ahead = True, False
 
     def _begin_again(self) -> None:
-        """Let the vehicle begin as at time 0, while time goes on."""
+        """Let the vehicle begin as at time 0, while time runs on."""
         self._begins_again = False
         self.values.clear()
         for slot in self.slots.values():
@@ -129,7 +129,7 @@ class Lane:
 
         What it has put out last stays, for those who look at the step that is complete.
 
-        :param by_hand: what somebody has done to it, '' if it was planned
+        :param by_hand: the change by hand, '' if it was planned
         """
         self.has_left, self.is_under_way, self._is_unfinished = True, False, False
         self._note(by_hand)
@@ -138,7 +138,7 @@ class Lane:
                 slot.block.leave()
 
     def go_on(self, outbox: list[Output], heard: typing.Container[str]) -> bool:
-        """Go on until a reply or an input is awaited, or the step is complete.
+        """Run until a reply or an input is awaited, or the step is complete.
 
         :param outbox: takes what was put out
         :param heard: the full names of the blocks whose outputs it takes
@@ -266,7 +266,7 @@ class Lane:
     @property
     def next_block(self) -> tuple[str, int]:
         """The block that is next or acts just now, and the time it acts for; '' at the end."""
-        # Another thread asks: the step goes on meanwhile.
+        # Another thread asks: the step runs meanwhile.
         plan, index = self._plan, self._index
         return plan[index].slot.name if index < len(plan) else '', self.time_us
 

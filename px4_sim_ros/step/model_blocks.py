@@ -26,7 +26,7 @@ class WindBlock(Block):
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
     def resume(self, time_us: int) -> None:
-        """Go on with the noise of its time."""
+        """Continue with the noise of its time."""
         self.reset()
         if self._wind is not None:
             self._wind.skip(_samples(self.configuration, time_us))
@@ -66,7 +66,7 @@ class SensorBlock(Block):
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
     def resume(self, time_us: int) -> None:
-        """Go on with the noise that it would have if it had not been stopped."""
+        """Continue with the noise that it would have if it had not been stopped."""
         self.reset()
         self.model.skip(_samples(self.configuration, time_us))
 

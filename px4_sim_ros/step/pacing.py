@@ -60,7 +60,7 @@ class PaceWatch:
         self._step_s = step_us / US_PER_S
         self._clock_s = clock_s
         self._speed_factor = 0.0
-        self._is_told = False
+        self._is_reported = False
         self._since: tuple[float, int, float] | None = None
 
     def remark(self, speed_factor: float, steps: int, lost_s: float, goes_on: bool) -> str:
@@ -73,8 +73,8 @@ class PaceWatch:
         """
         now_s = self._clock_s()
         if speed_factor != self._speed_factor:
-            self._speed_factor, self._is_told, self._since = speed_factor, False, None
-        if not goes_on or not speed_factor or self._is_told:
+            self._speed_factor, self._is_reported, self._since = speed_factor, False, None
+        if not goes_on or not speed_factor or self._is_reported:
             self._since = None
             return ''
         if self._since is None:      # what was lost until now, others have held up
@@ -87,8 +87,8 @@ class PaceWatch:
         self._since = now_s, steps, lost_s
         done = (steps - since_steps) * self._step_s / wall_s
         # What was lost may have been lost before, and the steps may have caught up since.
-        self._is_told = lost_s - since_lost_s > _KEPT_WITHIN * wall_s and (
+        self._is_reported = lost_s - since_lost_s > _KEPT_WITHIN * wall_s and (
             done < (1.0 - _KEPT_WITHIN) * speed_factor)
-        if not self._is_told:
+        if not self._is_reported:
             return ''
         return f'{speed_factor:g} times real time is asked for, and this machine does {done:.3g}'

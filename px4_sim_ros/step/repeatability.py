@@ -17,7 +17,7 @@ FLOWN = 'flown'
 OVER_US = 'over_us'
 """The key of the simulated time at which the mission was over, among what the pilot reports.
 
-Dynamics reports it as well if time goes on: the fingerprint is that of the flight up to then."""
+Dynamics reports it as well if time runs on: the fingerprint is that of the flight up to then."""
 _GAP, _GAP_US = 'gap', 'gap_us'
 
 Values = typing.Mapping[str, object]

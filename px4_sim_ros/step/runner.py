@@ -21,7 +21,7 @@ from px4_sim_ros.step.slot import Slot, StampSynchronizer
 # Hands the wakes of rotors from each vehicle to all others, where the clock is.
 #
 # A step with this in it begins with the wakes of a period before. These were put out before the
-# command that ended their step, so nobody waits for them; and because one place knows who was in
+# command that ended their step, so no node waits for them; and because one place knows who was in
 # the world then, all modes have the same bits.
 
 
@@ -90,7 +90,7 @@ class Port(typing.Protocol):
 
     @property
     def heard(self) -> typing.Container[str]:
-        """The full names of the nodes whose outputs somebody elsewhere wants."""
+        """The full names of the nodes whose outputs have subscribers."""
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those elsewhere who want them."""
@@ -101,17 +101,17 @@ class _Everybody:
         return True
 
 
-NOBODY: typing.Container[str] = ()
-EVERYBODY: typing.Container[str] = _Everybody()
+NO_NODES: typing.Container[str] = ()
+ALL_NODES: typing.Container[str] = _Everybody()
 """Of a port that wants all outputs."""
 
 
 class Runner:
     """Steps the blocks of all vehicles of a process, each in the order of the graph table.
 
-    A step is complete when it is for each vehicle. All go on until they wait, so the frames of
+    A step is complete when it is for each vehicle. All run until they wait, so the frames of
     all autopilots are sent before any reply is awaited. While an input from elsewhere is missing,
-    nothing goes on here, and all that was put out before has left through the port.
+    nothing runs here, and all that was put out before has left through the port.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Runner:
     ) -> None:
         """Begin without blocks.
 
-        :param port: None: nobody elsewhere wants anything
+        :param port: None: nothing leaves this process
         :param clock: None: it is in another process
         :param attendance: who is there when; None: all are, always
         """
@@ -129,7 +129,7 @@ class Runner:
         self.wakes: WakeExchange | None = None
         """Where the clock is, if the wakes of vehicles blow at others."""
         self.on_change: typing.Callable[[Change], None] = lambda change: None
-        """Is told when a vehicle joins, and when one has left."""
+        """Is called when a vehicle joins, and when one has left."""
         self.place_lanes([Lane()])
 
     def reset(self) -> None:
@@ -158,11 +158,11 @@ class Runner:
     # The step.
 
     def run(self) -> bool:
-        """Go on until a reply or an input is awaited, or the step is complete.
+        """Run until a reply or an input is awaited, or the step is complete.
 
         :return: whether anything was done; if not, there is something to wait for
         """
-        heard = NOBODY if self._port is None else self._port.heard
+        heard = NO_NODES if self._port is None else self._port.heard
         if not self._is_under_way and not self._begin(heard):
             self.flush()
             return False
@@ -180,7 +180,7 @@ class Runner:
         self.flush()           # the rest waits
         return was_anything_done
 
-    def _begin(self, heard: typing.Container[str] = NOBODY) -> bool:
+    def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""
         said: dict[str, dict[str, typing.Any]] = {}
         if self.clock is not None:

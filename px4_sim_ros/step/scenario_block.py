@@ -30,7 +30,7 @@ class ScenarioParameters(Parameters):
     """What comes after it; its file is a parameter of all nodes, as vehicle and mission are."""
 
     at_end: str = parameter(
-        'what to do when the scenario is over: let time go on, or hold the step',
+        'what to do when the scenario is over: let time run, or hold the step',
         choices=('go_on', 'hold'))
 
 
@@ -79,7 +79,7 @@ class ScenarioBlock(Block):
     def do(self, entry: typing.Any, check: typing.Callable[[Event, str], None]) -> str:
         """Do something more from the next step on, as an event of a file says; return its name.
 
-        From then on nobody can say that the flight repeats.
+        From then on the flight does not count as repeatable.
 
         :param check: checks what MAVLink has to know, as that of a file is
         :raises ParameterError: naming the place and what is allowed

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics beside the step: the second half of the graph table.
 
-Nobody waits for them within a step, and a replay does not repeat them.
+No step waits for them, and a replay does not repeat them.
 """
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ SCENARIO_EVENTS = SideTopic(
     'scenario/events', 'diagnostic_msgs/msg/DiagnosticStatus',
     'what the scenario has done, and at last what has become of its expectations', latched=True)
 JOY = SideTopic(
-    'joy', 'sensor_msgs/msg/Joy', 'of somebody else: where the sticks are that the pilot holds')
+    'joy', 'sensor_msgs/msg/Joy',
+    'published by others: sticks of a remote control, which the pilot passes on')
 ENCOUNTERS = SideTopic(
     'encounters', 'diagnostic_msgs/msg/DiagnosticStatus',
     'of a fleet: which vehicles nearly meet or collide, and at last the least distances',

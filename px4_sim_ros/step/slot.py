@@ -14,7 +14,7 @@ from px4_sim_ros.step.graph import BRIDGE, CLOCK, Graph, NodeSpec, Topic
 
 # What is due to whom at a time.
 #
-# It follows from the periods alone, so that nobody ever waits for a value that will not come.
+# It follows from the periods alone, so that no node waits for a value that will not come.
 
 
 class Input(typing.NamedTuple):
@@ -56,7 +56,7 @@ NO_MEASUREMENT = object()
 class StampSynchronizer:
     """Collects the inputs of one block, for one time after the other.
 
-    In lockstep nobody is ahead: what belongs to another time than the next was repeated, or was
+    In lockstep no node is ahead: what belongs to another time than the next was repeated, or was
     left under way by the run before, and is dropped.
     """
 
@@ -131,7 +131,7 @@ class Slot:
         """
         self.name = spec.name
         self.block: Block | None = None
-        self.is_sensor = bool(spec.model)     # the others go on while it is stopped
+        self.is_sensor = bool(spec.model)     # the others run while it is stopped
         self.is_beside_bridge = BRIDGE in (spec.name, spec.beside)
         self.period_us = period_of(spec, world)
         self.inputs = inputs_of(spec, graph, world)
@@ -162,7 +162,7 @@ class Slot:
         return self.last_us // self.period_us - self.skipped
 
     def stop(self) -> None:
-        """Take the block away; the steps go on without a sensor, and wait for any other."""
+        """Take the block away; steps continue without a sensor, and wait for any other."""
         self.block = None
         if not self.is_sensor and self.last_us > 0:
             self.missed_steps, self.next_us = True, self.period_us

@@ -296,7 +296,7 @@ def test_sensors_are_stopped_and_started_with_the_tools_of_ros_2():
         says('Transitioning successful', 'lifecycle', 'set', '/magnetometer', 'deactivate')
         wait_for_line(process, 'magnetometer has stopped at t = ')
         says('Transitioning successful', 'lifecycle', 'set', '/magnetometer', 'activate')
-        wait_for_line(process, 'magnetometer goes on from t = ')
+        wait_for_line(process, 'magnetometer continues from t = ')
         says('success=True', 'service', 'call', '/sim/pause',
              'std_srvs/srv/Trigger')
         says('Set parameter successful', 'param', 'set', '/manager', 'paused', 'false')

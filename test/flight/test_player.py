@@ -324,7 +324,7 @@ def test_so_many_steps_are_played(paused):
 
 
 def test_pause_and_resume(paused):
-    assert paused.ask('resume').message == 'time goes on at t = 0.396000 s'
+    assert paused.ask('resume').message == 'time runs at t = 0.396000 s'
     paused.wait_for(lambda: len(paused.clock_us) > 20)
     assert paused.ask('step').message == 'time is not paused'
     assert paused.ask('pause').success

@@ -168,7 +168,7 @@ def test_the_world_waits_for_a_suspended_recorder_and_nothing_is_lost(instance, 
         assert world.set(step_timeout_s=STEP_TIMEOUT_S)[0].successful
         world.suspend('recorder')
         world.wait_sentence('RUNNING', r'recorder does not answer; on disk is all up to'
-                            r' t = \d+\.\d{6} s, and the run goes on without it', PATIENCE_S)
+                            r' t = \d+\.\d{6} s, and the run continues without it', PATIENCE_S)
         told_s = float(re.search(r't = ([\d.]+) s', world.sentence).group(1))
         world.wait_steps(300)
         world.resume('recorder')
@@ -279,7 +279,7 @@ def test_a_flight_whose_recorder_is_killed(on_failure, missions, instance, tmp_p
         return
     assert re.search(r'landed +True', said)
     told = re.search(r'\[manager\]: recorder does not answer; on disk is all up to t = (\S+) s, and'
-                     ' the run goes on without it', sentences[0])
+                     ' the run continues without it', sentences[0])
     assert bag.end_us == round(float(told.group(1)) * S)
     assert [line.split(maxsplit=1)[1] for line in summary] == [
         sentences[0].partition('[manager]: ')[2]]

@@ -361,5 +361,5 @@ def test_what_has_flown_no_mission_cannot_be_flown_again(tmp_path, here):
     result = here('refly', tmp_path / 'bag')
     assert result.returncode == 2
     assert result.stderr == (
-        f'refly: bag {tmp_path / "bag"}: no autopilot of ours has flown a mission in it; `replay`'
-        ' flies its commands again\n')
+        f'refly: bag {tmp_path / "bag"}: it has no mission of the embedded autopilot or PX4;'
+        ' `replay` flies its commands again\n')

@@ -128,7 +128,7 @@ def test_sensors_are_stopped_and_started_by_the_command_line(kept):
         assert result.stdout == f'gps is {state}\n'
     world.wait_steps(SOME_STEPS)
     assert 'gps has stopped at t = ' in world.said('world')
-    assert 'gps goes on from t = ' in world.said('world')
+    assert 'gps continues from t = ' in world.said('world')
 
 
 def test_time_goes_on_without_any_sensor(kept):

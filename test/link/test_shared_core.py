@@ -46,13 +46,13 @@ def test_it_is_as_it_was_after_it_has_left():
     assert scheduling() == before
 
 
-NOBODY = 65534
+NO_NODES = 65534
 LEAVES_AS_NOBODY = f'''
 import os
 from px4_sim_ros.px4.shared_core import SharedCore
 shared = SharedCore(max(os.sched_getaffinity(0)))
 assert shared.enter() == ''
-os.setuid({NOBODY})
+os.setuid({NO_NODES})
 shared.leave()
 assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_OTHER
 assert shared.enter() == 'the step may not use SCHED_RR'

@@ -14,7 +14,7 @@ import yaml
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import identification, open_loop, pages, statics, summaries
-from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, untold
+from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, unobservable
 from px4_sim_ros.real.identification import identified, rewritten
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
 from px4_sim_ros.spec.resources import named_file
@@ -108,13 +108,13 @@ def test_mass_is_told_by_no_motion():
         fit([flight(SHORT_S)], simulated.iris(), [*FORCES, 'body.mass_kg'], asked=['body.mass_kg'])
 
 
-def test_of_numbers_that_do_the_same_the_later_one_is_untold():
+def test_of_numbers_that_do_the_same_the_later_one_is_unobservable():
     a, b, c = np.random.default_rng(0).normal(size=(3, 200))
     names = [*FORCES, 'body.quadratic_drag_n_s2_m2']
-    assert untold(np.stack((a, b, c), axis=1), names) is None
-    name, why = untold(np.stack((a, 7.0 * a + 1e-3 * b, c), axis=1), names)
+    assert unobservable(np.stack((a, b, c), axis=1), names) is None
+    name, why = unobservable(np.stack((a, 7.0 * a + 1e-3 * b, c), axis=1), names)
     assert (name, why) == (FORCES[1], f'it does to the motion what {FORCES[0]} does')
-    assert untold(np.stack((a, b, 0.0 * c), axis=1), names) == (
+    assert unobservable(np.stack((a, b, 0.0 * c), axis=1), names) == (
         names[2], 'it changes nothing in this log')
 
 

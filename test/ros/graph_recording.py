@@ -25,7 +25,7 @@ from px4_sim_ros.ros.framework.session import make_executor, message_class
 from px4_sim_ros.spec.configuration import load_configuration, write_configuration
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.runner import EVERYBODY
+from px4_sim_ros.step.runner import ALL_NODES
 
 INSTANCE = 80
 STEP_US = 4000
@@ -127,7 +127,7 @@ class RecordingPort:
         self._publications = Publications(configuration.graph, configuration.world)
         self._recording = recording
 
-    heard = EVERYBODY
+    heard = ALL_NODES
 
     def send(self, outputs):
         for output in outputs:

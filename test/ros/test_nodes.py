@@ -32,7 +32,7 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN
-from px4_sim_ros.step.runner import EVERYBODY
+from px4_sim_ros.step.runner import ALL_NODES
 
 STEP_US = 4000
 PATIENCE_S = 60.0
@@ -151,7 +151,7 @@ def begin_step(make_process, monkeypatch, instance):
         host, (bridge,) = make_process('hil_bridge')
         sent_us = []
         activate(bridge)
-        monkeypatch.setattr(BlockHost, 'heard', EVERYBODY)       # as if somebody subscribed
+        monkeypatch.setattr(BlockHost, 'heard', ALL_NODES)       # as if somebody subscribed
         monkeypatch.setattr(host, 'send', lambda outputs: sent_us.extend(
             output.time_us for output in outputs if COMMAND in output.values))
         autopilots.append(StandInAutopilot(port_of(instance)))

@@ -8,7 +8,7 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, Graph, NodeSpec, Topic
-from px4_sim_ros.step.runner import EVERYBODY, Runner
+from px4_sim_ros.step.runner import ALL_NODES, Runner
 from px4_sim_ros.step.slot import Input, Slot, StampSynchronizer
 
 STEP_US = 4000
@@ -102,7 +102,7 @@ class Process:
             self.blocks[name].reset()
             self.slots[name].block = self.blocks[name]
 
-    heard = EVERYBODY
+    heard = ALL_NODES
 
     def send(self, outputs):
         self.sent += outputs

@@ -7,7 +7,7 @@ from small_graph import GRAPH, STEP_US, WORLD, Noted, Process
 from px4_sim_ros.step.attendance import Attendance, Change, Presence
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK
-from px4_sim_ros.step.runner import EVERYBODY, Group, run_groups
+from px4_sim_ros.step.runner import ALL_NODES, Group, run_groups
 
 NAMES = 'one', 'two', 'three'
 
@@ -15,7 +15,7 @@ NAMES = 'one', 'two', 'three'
 class Fleet:
     """Vehicles with the blocks of the small graph, which all note into one list."""
 
-    heard = EVERYBODY
+    heard = ALL_NODES
 
     def __init__(self, vehicles=NAMES):
         self.notes, self.sent = [], []

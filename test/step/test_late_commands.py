@@ -12,7 +12,7 @@ from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND
-from px4_sim_ros.step.runner import EVERYBODY, run_in_process
+from px4_sim_ros.step.runner import ALL_NODES, run_in_process
 
 STEP_US = 4000
 MEASURED = 'imu/data_raw', 'mag', 'baro', 'gps/fix'
@@ -38,7 +38,7 @@ def command(time_us):
 class World:
     """All blocks of a vehicle but the link."""
 
-    heard = EVERYBODY         # as a port
+    heard = ALL_NODES         # as a port
 
     def __init__(self, delay_us, **world):
         configuration = load_configuration(

@@ -111,7 +111,7 @@ class HilBlock(Block):
         self.link.lockstep.begin_again(time_us)
 
     def leave(self) -> None:
-        """Let the autopilot go; whoever has started it ends it."""
+        """Close the connection; the starter of the autopilot ends it."""
         self._is_exchanging = self._is_held = False
         self.link.lockstep.let_go()
         self._report(self.link.lockstep.report)
@@ -169,7 +169,7 @@ class HilBlock(Block):
     ) -> None:
         """Send the frames of the next step as soon as the reply to this one is there, if possible.
 
-        Whoever shares a core with the autopilot would not gain by it, faults may come first, and
+        On a core shared with the autopilot it would gain nothing, faults may come first, and
         a class of the user's may send something else.
         """
         if self._has_faults or self._hil.shares_core or type(self) is not HilBlock:
@@ -221,7 +221,7 @@ class HilBlock(Block):
         self.link.lockstep.wait(timeout_s)
 
     def abort(self) -> None:
-        """Hold no step any more."""
+        """Release the step that is held."""
         self._is_exchanging = self._is_held = False
         self._leave_core()
 

@@ -22,7 +22,7 @@ _REST_WAIT_S = 0.05
 _DELIVERY_WAIT_S = 0.0002
 _RESTLESS = 'the autopilot boots, and did not come to rest'
 _AGENT = 'a Micro XRCE-DDS agent has connected PX4 to ROS 2'
-# Simulated time between looks at how its threads are scheduled, some 0.2 ms each. Whoever changes
+# Simulated time between looks at how its threads are scheduled, some 0.2 ms each. Who changes
 # that for less than this time is not seen.
 _SCHEDULE_PERIOD_US = 10 * US_PER_S
 
@@ -32,7 +32,7 @@ class Boot:
 
     def __init__(self, server: HilServer, parameters: HilParameters,
                  note_gap: typing.Callable[[str], None]) -> None:
-        """Wait for nobody yet.
+        """Begin without an autopilot.
 
         :param note_gap: called with what may be otherwise if the run is repeated
         """
@@ -89,7 +89,7 @@ class Boot:
             self._watch.stop_script()
 
     def has_settled(self) -> bool:
-        """Wait for a while until an autopilot that boots rests; return whether the step may go on.
+        """Wait a while until a booting autopilot rests; return whether the step may continue.
 
         A reply that will come has come then. At the end of the boot it is seen how it runs.
         """
@@ -139,7 +139,7 @@ class Boot:
     def look_last(self, step: int | None) -> None:
         """See at the end of the flight whether it has run so all the time.
 
-        :param step: the thread of the step; None: it shares no core any more
+        :param step: the thread of the step; None: it has ceased to share a core
         """
         if self._watch is not None and not self._watch.is_booting:
             self._look(self._watch, step)

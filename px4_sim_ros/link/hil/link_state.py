@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The link to the autopilot: its parameters, its states, and what is reported of it.
 
-WAITING    no autopilot is connected: the step is held, or goes on disarmed, as configured; one
+WAITING    no autopilot is connected: the step is held, or runs disarmed, as configured; one
            may be held for the first autopilot only.
-FREEWHEEL  connected, no step answered yet: PX4 boots in simulated time, so steps go on, each
+FREEWHEEL  connected, no step answered yet: PX4 boots in simulated time, so steps continue, each
            after a short pause.
 LOCKED     each step waits for its reply, with a bound.
-STALLED    connected but silent: steps go on with the last command, at most at real-time
+STALLED    connected but silent: steps continue with the last command, at most at real-time
            pace, until the next reply (or are held, or the run fails, as configured).
 TERMINATED silent, and a PX4 that says that it has terminated the flight, or was killed: steps go
            on with the outputs of a flight controller, the disarmed ones, each after a short
@@ -46,7 +46,7 @@ class HilParameters(Parameters):
     freewheel_pause_s: float = parameter(
         'wall time a step while the autopilot boots', 's', minimum=0, maximum=1)
     on_waiting: str = parameter(
-        'what to do while no autopilot is connected; hold_first: hold for the first one, and go on'
+        'what to do while no autopilot is connected; hold_first: hold for the first one, and run on'
         ' when it has gone; begin_again: hold for each, and when it has gone let the vehicle begin'
         ' where it stood at first', choices=('hold', 'run', 'hold_first', 'begin_again'))
     on_stall: str = parameter(
@@ -80,8 +80,8 @@ class HilParameters(Parameters):
         """UTC of time 0 in us since 1970; None if it is not known."""
         if not self.start_utc:
             return None
-        told = datetime.datetime.fromisoformat(self.start_utc)
-        return (told.replace(tzinfo=told.tzinfo or datetime.UTC) - _EPOCH) // _A_MICROSECOND
+        given = datetime.datetime.fromisoformat(self.start_utc)
+        return (given.replace(tzinfo=given.tzinfo or datetime.UTC) - _EPOCH) // _A_MICROSECOND
 
 
 class LinkState(enum.Enum):

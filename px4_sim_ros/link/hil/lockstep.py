@@ -267,7 +267,7 @@ class Lockstep:
         self.report.reset()
 
     def begin_again(self, time_us: int) -> None:
-        """Hold for the next autopilot as for the first one; the counters go on."""
+        """Hold for the next autopilot as for the first one; the counters stay."""
         self.report.time_us = time_us
         self._has_begun = False
 
@@ -331,7 +331,7 @@ class Lockstep:
     def look_last(self, step: int | None) -> None:
         """See at the end of the flight whether the autopilot has run all the time as it has to.
 
-        :param step: the thread of the step; None: it shares no core any more
+        :param step: the thread of the step; None: it has ceased to share a core
         """
         if self.state is not _WAITING:
             self._boot.look_last(step)
@@ -440,7 +440,7 @@ class Lockstep:
     # Stalls
 
     def _count_timeout(self, time_us: int, was_locked: bool) -> None:
-        """Stall, or go on being stalled, since no reply to `time_us` came in time.
+        """Stall, or stay stalled, since no reply to `time_us` came in time.
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """

@@ -60,7 +60,7 @@ class HilDecoder:
         self.begin_connection()
 
     def begin_connection(self) -> None:
-        """Forget the last autopilot and half a message of it; the counters go on."""
+        """Forget the last autopilot and half a message of it; the counters stay."""
         self._mav = mavlink.MAVLink(None)
         # Without it a single wrong byte raises; with it the byte becomes BAD_DATA.
         self._mav.robust_parsing = True
@@ -153,7 +153,7 @@ class ReplyMatcher:
         self.replies = 0                     # steps that were answered, in time or late
 
     def begin_connection(self) -> None:
-        """Forget the steps and the autopilot of the last connection; the counters go on."""
+        """Forget the steps and the autopilot of the last connection; the counters stay."""
         self.decoder.begin_connection()
         self._pending_us: collections.deque[int] = collections.deque(maxlen=STEPS_REMEMBERED)
         self.sent_us = NONE_US               # time of the last step sent

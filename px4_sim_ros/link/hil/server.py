@@ -31,12 +31,12 @@ _WANTED_SHARE = 0.1
 class WaitingAwake:
     """Looks how long this thread has waited for a core of late.
 
-    Whoever waits awake for another process takes from it what it needs when there are fewer cores
+    Waiting awake for another process takes from it what it needs when there are fewer cores
     than work, and keeps all others from theirs.
     """
 
     def __init__(self) -> None:
-        """Begin on a machine that has a core for whoever is waited for, if it has several."""
+        """Begin; with several cores the other process is taken to have one of its own."""
         self.pays = self._has_cores = len(os.sched_getaffinity(0)) > 1
         self._looked_s = time.perf_counter()
         self._waited_s = _waited_for_core_s()
@@ -55,7 +55,7 @@ class WaitingAwake:
 
 
 def _waited_for_core_s() -> float:
-    """Return for how long this thread has waited for a core so far; 0 if nobody counts that."""
+    """Return how long this thread has waited for a core, s; 0 if the kernel does not count it."""
     with contextlib.suppress(OSError):
         return 1e-9 * int(_SCHEDULE.read_text(encoding='ascii').split()[1])
     return 0.0
@@ -86,13 +86,13 @@ class HilServer:
     """Listens on one port and serves one client at a time; further ones are refused.
 
     A retired client is kept, since a PX4 whose connection is closed spins a core. But it
-    is not served any more, and the next client takes its place.
+    is served no further, and the next client takes its place.
     """
 
     def __init__(self, host: str, port: int, *, stays_awake: bool = False) -> None:
         """Start to listen.
 
-        :param stays_awake: do not sleep while a reply is near, if nobody else wants the cores
+        :param stays_awake: do not sleep while a reply is near, if no other process wants the cores
         :raises PortTakenError: naming the port and, where the system shows it, its holder
         """
         self._awake = WaitingAwake() if stays_awake else None
@@ -194,8 +194,8 @@ class HilServer:
     def is_delivered(self) -> bool:
         """Whether all that was sent is in the hands of the autopilot's system.
 
-        A frame may be on its way although nobody runs: a thread of the kernel may have to hand it
-        over, and waits for its turn on a busy core.
+        A frame may be on its way although no process runs: a thread of the kernel may have to hand
+        it over, and waits for its turn on a busy core.
         """
         if self._client is None:
             return True

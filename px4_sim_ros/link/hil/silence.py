@@ -3,7 +3,7 @@
 """What the outputs of PX4 are while it answers no step.
 
 PX4 in lockstep sends motor commands when its rate controller has run, and then only. In
-TERMINATION, or without a gyro, none runs. On a flight controller the drivers of the outputs go on
+TERMINATION, or without a gyro, none runs. On a flight controller the output drivers run
 by themselves, every 50 ms (`MixingOutput::update` in PX4's src/lib/mixer_module): they hold the
 last values, until PX4 is terminated, killed or disarmed. Then they put out the disarmed ones.
 

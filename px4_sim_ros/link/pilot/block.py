@@ -50,7 +50,7 @@ class PilotParameters(Parameters):
         'PX4 instance; the UDP port is 14540 + instance, from 10 on 14690 + instance',
         minimum=0, maximum=99)
     at_end: str = parameter(
-        'what to do when the mission is over: let time go on, or hold the step',
+        'what to do when the mission is over: let time run, or hold the step',
         choices=('go_on', 'hold'))
     speaks_as: str = parameter(
         'what it says it is: PX4 takes only the loss of a ground station for a lost data link',
@@ -85,7 +85,7 @@ class PilotBlock(Block):
         self.on_event: typing.Callable[[Event], None] = lambda event: None
         """Is given what the pilot has achieved."""
         self.telemetry: TelemetryListener | None = None
-        """Is told what the autopilot says of itself."""
+        """Receives the telemetry of the autopilot."""
         self.on_over: typing.Callable[[str], None] = lambda failure: None
         """Is given why the mission was not flown to its end, '' if it was."""
 
@@ -117,10 +117,10 @@ class PilotBlock(Block):
 
     def _begin(self) -> None:
         self._sentence = self._failure = ''
-        self._is_over = self._is_told = self._has_told_ignored = False
+        self._is_over = self._is_reported = self._has_reported_ignored = False
         self._sticks, self._is_by_hand = StickLine(), False
         self.over_us: int | None = None
-        """The simulated time at which it was told that the mission is over."""
+        """The simulated time at which the end of the mission was reported."""
         self._gap: Gap | None = None
         self._begun_us = 0
         self._items = 0                    # of the mission, that are flown
@@ -129,7 +129,7 @@ class PilotBlock(Block):
         self._place_enu: Vector | None = None
         self._state = AutopilotState()
         self._first_enu: Vector | None = None      # the first estimate
-        self._status: AutopilotStatus | None = None        # that was told last
+        self._status: AutopilotStatus | None = None        # the last one published
 
     def acts_at(self, time_us: int) -> bool:
         """Return whether the autopilot may hear of it in a step, or the flight end."""
@@ -137,7 +137,7 @@ class PilotBlock(Block):
         return is_busy or is_due(time_us, _PERIOD_US)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
-        """Go on with the mission; return nothing, or hold the step when it is over."""
+        """Continue the mission; return nothing, or hold the step when it is over."""
         assert self._pilot is not None, 'reset comes before the first step'
         link = self._pilot.link
         if (truth := inputs.get(_TRUTH)) is not None:
@@ -165,7 +165,7 @@ class PilotBlock(Block):
                 self._tell(self.telemetry, link, time_us)
         if not self._has_scenario:
             return {}
-        if self._is_over and not self._is_told:
+        if self._is_over and not self._is_reported:
             self._after_end(time_us)
         return {AUTOPILOT_STATE: self._state_of(link)}
 
@@ -239,14 +239,14 @@ class PilotBlock(Block):
         if link.stranger is not None and self._gap is None:
             self._gap = Gap(
                 time_us, f'MAVLink system {link.stranger} talks to the autopilot as well')
-        if link.ignored and not self._has_told_ignored:
-            self._has_told_ignored = True
+        if link.ignored and not self._has_reported_ignored:
+            self._has_reported_ignored = True
             self.log(True, link.remark)
 
     def _after_end(self, time_us: int) -> Outputs | None:
         """Tell that it is over, in the step that is held if one is: none comes after it."""
-        if not self._is_told:
-            self._is_told, self.over_us = True, time_us
+        if not self._is_reported:
+            self._is_reported, self.over_us = True, time_us
             if self._failure:
                 self._tell_failure(time_us)
             self.on_over(self._failure)
@@ -274,7 +274,7 @@ class PilotBlock(Block):
     def holds(self) -> str:
         """Return that the mission is over, if that holds the step."""
         holds = not self._has_scenario and self._parameters.at_end == 'hold'
-        return self._sentence if self._is_told and holds else ''
+        return self._sentence if self._is_reported and holds else ''
 
     def close(self) -> None:
         """Free the port."""

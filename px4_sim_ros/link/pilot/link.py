@@ -29,7 +29,7 @@ from px4_sim_ros.model.frames import (
 from px4_sim_ros.model.telemetry import Estimate, SetPoint, TelemetryListener
 from px4_sim_ros.px4.modes import mode_name
 
-# Lets the kernel drop the datagrams that nobody would read, before they cost anything.
+# Lets the kernel drop the datagrams that the pilot would not read, before they cost anything.
 #
 # PX4 sends eight times as many messages to a companion computer as a pilot looks at, each in a
 # datagram of its own. The filter is a program of the classic BPF (Linux' socket filters:
@@ -131,7 +131,7 @@ class PilotLink:
     ) -> None:
         """Bind the port.
 
-        :param listener: is told of estimates and set points; without one attitudes are not read
+        :param listener: receives estimates and set points; without one attitudes are not read
         :param system_type: what it says it is, MAV_TYPE
         :raises PortTakenError: the port is taken
         """
@@ -162,7 +162,7 @@ class PilotLink:
         self._turn = FrameReader(mavlink.MAVLink_attitude_quaternion_message)
         self._attitude: tuple[float, ...] | None = None       # quaternion and rate, NED and FRD
         self._set_point: Vector | None = None
-        self.estimates = self.set_points = 0                   # that the listener was told
+        self.estimates = self.set_points = 0                   # that the listener has received
         self._want(_BEFORE_FLIGHT)
         self._has_simulated_time = False
         self.time_s = 0.0                # the autopilot's, unless `receive_all` gives another
@@ -343,7 +343,7 @@ class PilotLink:
 
     def _take(self, m: mavlink.MAVLink_message) -> None:
         kind = m.get_type()
-        # SYSTEM_TIME goes on without a position.
+        # SYSTEM_TIME comes without a position as well.
         if kind in ('ATTITUDE', 'GLOBAL_POSITION_INT', 'SYSTEM_TIME'):
             self._take_time(m.time_boot_ms)
         if kind == 'LOCAL_POSITION_NED':         # beside others in a datagram, or signed

@@ -60,13 +60,13 @@ class Pilot:
         """Bind the port.
 
         :param report: called at each event
-        :param listener: is told of estimates and set points
+        :param listener: receives estimates and set points
         :param system_type: what it says it is, MAV_TYPE
         :param uploads: whether a multirotor's navigator has its mission, as that of others has
         :raises OSError: the port is taken
         """
         self.report, self._uploads = report, uploads
-        self._failure = ''               # with which the mission goes on, so that it lands
+        self._failure = ''               # after which the mission continues, so that it lands
         self._has_to_be_armed = False
         self._failsafe_mode: str | None = None
         self.link = PilotLink(instance, listener, system_type)
@@ -125,7 +125,7 @@ class Pilot:
         """Return where the vehicle is, once it has said what it is and is ready to arm."""
         link = self.link
         if link.is_px4 and not self._has_looked:
-            # It takes some milliseconds, in which the time of the autopilot goes on.
+            # It takes some milliseconds, in which the time of the autopilot advances.
             self._has_looked = True
             self.begin_item()
             return None
@@ -277,7 +277,7 @@ class Pilot:
     def until(
         self, condition: typing.Callable[[], _T | None], limit_s: float, failure: str,
     ) -> Course[_T]:
-        """Go on when a condition holds, after at most `limit_s` of simulated time; return it.
+        """Wait until a condition holds, for at most `limit_s` of simulated time; return it.
 
         :raises MissionError: it does not hold by then
         """

@@ -17,11 +17,11 @@ _FULL = 1000                       # of MANUAL_CONTROL
 
 
 class StickLine:
-    """What the sticks are at a time, and when the autopilot is told."""
+    """What the sticks are at a time, and when they are sent."""
 
     def __init__(self) -> None:
-        """Begin with nobody at the sticks."""
-        self._told: Sticks | None = None
+        """Begin without sticks."""
+        self._sent: Sticks | None = None
         self._taken: Sticks | None = None          # from a person, since the step before
         self._by_hand: Sticks | None = None
         self._until_us = 0
@@ -31,13 +31,13 @@ class StickLine:
         self._taken = sticks
 
     def at(self, time_us: int, faults: Faults) -> Sticks | None:
-        """Return what the autopilot is told at this time, None for nothing.
+        """Return the sticks to be sent at this time, or None.
 
-        It is told of a change at once. What a person does counts before what a scenario does.
+        A change is sent at once. Sticks of a person override those of a scenario.
         """
         sticks = self._held(time_us, faults)
-        is_new = sticks is not self._told
-        self._told = sticks
+        is_new = sticks is not self._sent
+        self._sent = sticks
         return sticks if is_new or is_due(time_us, _PERIOD_US) else None
 
     def _held(self, time_us: int, faults: Faults) -> Sticks | None:

@@ -233,7 +233,7 @@ class Dynamics:
         return Twin(memory, plant, anchors, advance)
 
     def lets_follow(self, twin: Twin) -> bool:
-        """Let a twin be where this is; return whether it goes on as this does."""
+        """Synchronise a twin with this state; return whether it moves as this does."""
         twin.memory.all[:] = self._memory.all
         twin.anchors[:] = self._held.anchors
         twin.plant.rotors[:] = self._plant.rotors
@@ -326,7 +326,7 @@ class Dynamics:
             self._cells_share = altered.cells_share
 
     def _move_center(self, center: Vector) -> None:
-        """Go on with another centre of mass: the vehicle stays where it is, and goes on turning."""
+        """Change the centre of mass: place and rates of the vehicle stay."""
         if center != self._center:
             moved, x = difference(center, self._center), self.state.tolist()
             turn = matrix(tuple(x[ATTITUDE]))

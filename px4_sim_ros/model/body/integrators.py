@@ -215,7 +215,7 @@ class DynamicsParameters(Parameters):
     battery_tolerance: float = parameter(
         'least error that counts, of the share of charge and of volts', above=0)
     min_step_us: int = parameter(
-        'a step of rk23 and rk45 this short is taken whatever its error', 'us', minimum=1)
+        'a step of rk23 and rk45 this short is accepted with any error', 'us', minimum=1)
     vortex_ring_shaking: float = parameter(
         "standard deviation of a rotor's thrust / the thrust, where its vortex ring is worst",
         minimum=0, maximum=1)
@@ -258,7 +258,7 @@ class Adaptive:
         """Start with no proposal: the first call's duration is the first.
 
         :param absolute_tolerances: one for each component of the state, above zero
-        :param min_step_us: a step of this or less is accepted whatever its error; at least 1
+        :param min_step_us: a step of this or less is accepted with any error; at least 1
         """
         self._method = method
         self._exponent = -1.0 / method.order

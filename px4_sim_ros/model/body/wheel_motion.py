@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""How wheels turn, for whoever looks at them: no force depends on it.
+"""How wheels turn, for viewers and encoders: no force depends on it.
 
 A wheel that is driven turns with its motor, through a differential slower on the inner side of a
 turn by as much as the ground is; so one that slips turns as fast as its motor all the same.

@@ -34,7 +34,7 @@ def density_kg_m3(
 class Atmosphere:
     """Air at rest over a sea level of one's choice; the lapse rate is the standard one.
 
-    The formulas hold up to 11 km. Above, the layer just goes on; near 44 km it ends in
+    The formulas hold up to 11 km. Above, the layer is extended; near 44 km it ends in
     a vacuum.
     """
 

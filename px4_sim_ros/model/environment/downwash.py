@@ -8,8 +8,8 @@ Automation Letters 2025 (arXiv:2403.13321), eq. 9: the mean flow below quadrotor
 in hover, measured. Speeds are in units of the induced velocity of hover by momentum theory,
 U_H = sqrt(T / (2 rho A)), and lengths in units of the motor distance l.
 
-It was measured from 2.5 l below the rotors on. Nearer the same formula goes on, to 1.74 U_H at the
-rotors, where in truth each rotor has a jet of its own. A jet keeps its momentum, which is the
+It was measured from 2.5 l below the rotors on. Nearer the same formula is used, up to 1.74 U_H at
+the rotors, where in truth each rotor has a jet of its own. A jet keeps its momentum, which is the
 thrust. That of the formula is within 10 % of it for quadrotors of the measured shapes; for other
 numbers and places of rotors the speed is scaled until it is the thrust.
 

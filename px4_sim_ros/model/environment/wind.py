@@ -231,7 +231,7 @@ class Wind:
         return WindSample(time_us, (east + de, north + dn, up + du))
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: noise and turbulence go on."""
+        """Skip samples: noise and turbulence advance as if they had been measured."""
         self._model.skip(samples)
 
 

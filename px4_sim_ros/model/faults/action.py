@@ -152,7 +152,7 @@ class FaultChain:
         return value
 
     def _follow(self, faults: Faults, value: typing.Any) -> None:
-        """Begin with actions that are new, and end those that are not in force any more."""
+        """Begin actions that are new, and end those that have ceased to be in force."""
         before, self._effects = self._effects, {}
         for fault in faults:
             if fault.action.changes(self._block):

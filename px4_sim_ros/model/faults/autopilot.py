@@ -25,7 +25,7 @@ class RepliesLate(DelayAction, MotionAction):
                                maximum=10)
 
     def begin(self, onset: Onset) -> Effect:
-        """Go on with what was asked for last until the delay is over; then all is late by it."""
+        """Hold the last command until the delay is over; then each is late by it."""
         late = self.delay_line(onset.last and (
             onset.since_us - onset.world.step_us, onset.last.references_rad_s))
         return lambda time_us, inputs: inputs._replace(
@@ -41,7 +41,7 @@ class RepliesLost(MotionAction):
     DEFAULTS: typing.ClassVar = {'share': 1.0}
 
     def begin(self, onset: Onset) -> Effect:
-        """Go on with what has come last; a random number a step says whether one is lost."""
+        """Hold the last command; a random number a step decides whether one is lost."""
         stream = onset.stream()
         held = onset.last.references_rad_s if onset.last is not None else None
 
@@ -78,7 +78,7 @@ class LinkLost(LinkAction):
 
 @dataclasses.dataclass(frozen=True)
 class AutopilotPaused(LinkAction):
-    """It stands still: no time passes for it, and what it has asked for last goes on."""
+    """It stands still: no time passes for it, and its last command is held."""
 
 
 @dataclasses.dataclass(frozen=True)

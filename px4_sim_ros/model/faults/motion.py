@@ -105,7 +105,7 @@ class MotorOff(MotorAction):
 
 @dataclasses.dataclass(frozen=True)
 class MotorStuck(MotorAction):
-    """It goes on with the speed that was asked for last, whatever is asked for."""
+    """It keeps the speed that was commanded last."""
 
     def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
         """Ask for the same as before."""
@@ -315,7 +315,7 @@ class ServoAction(MotionAction):
 
 @dataclasses.dataclass(frozen=True)
 class ServoStuck(ServoAction):
-    """It stays at the angle that it has reached, whatever is asked for."""
+    """It stays at the angle that it has reached, whatever the command."""
 
     def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
         """Ask for where it is."""

@@ -18,7 +18,7 @@ from px4_sim_ros.model.truth import BatteryStatus, Truth
 _ANSWER_US = US_PER_S
 """An autopilot that has not answered an event for so long, at the end, has refused it."""
 _PATIENCE_US = 60 * US_PER_S
-"""How long after its mission a flight without a time of its end goes on."""
+"""How long a flight without an end of its own lasts after its mission."""
 
 
 class Course:

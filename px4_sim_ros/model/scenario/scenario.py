@@ -91,7 +91,7 @@ class Scenario:
             raise ParameterError(f'{file}: end: missing; there is no mission that ends the flight')
         if AUTOPILOT not in subject.blocks and self.end is not None and self.end.at_us is None:
             raise ParameterError(f'{file}: end.at_s: missing; there is no mission, so the flight'
-                                 ' would go on for ever if what it waits for does not come')
+                                 ' would not end if what it waits for does not come')
         for event in self.events:
             event.action.check(f'{file}: event {event.name}', subject)
 

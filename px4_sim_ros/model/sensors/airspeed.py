@@ -66,5 +66,5 @@ class Airspeed:
             p.noise_pa * p.noise_pa)
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: the noise goes on."""
+        """Skip samples: the noise advances as if they had been measured."""
         self._stream.skip(samples)

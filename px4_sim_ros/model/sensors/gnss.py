@@ -128,7 +128,7 @@ class Gnss:
         return self._last
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: the noise goes on."""
+        """Skip samples: the noise advances as if they had been measured."""
         self._velocity_stream.skip(3 * samples)
         self._error.skip(samples)
         for _ in range(samples):

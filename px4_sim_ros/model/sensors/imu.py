@@ -158,14 +158,14 @@ class ImuParameters(Parameters):
     gyro_vibration: tuple[float, float, float] = parameter(
         'the same of the gyro; it grows with the speed', 'rad/s', minimum=0)
     vibration_speed_rad_s: float = parameter(
-        'speed of the rotors for which the two are told', 'rad/s', above=0)
+        'speed of the rotors for which the two are given', 'rad/s', above=0)
     sampling: str = parameter(
         'what a sample is: the motion at its time, or the mean since the one before, as drivers'
         ' give it that read their IMU several times as fast', choices=('instant', 'mean'))
     position_m: tuple[float, float, float] = parameter(
         'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     mounting_deg: tuple[float, float, float] = parameter(
-        'roll, pitch and yaw of the sensor in the body, FLU; tell PX4 with SENS_BOARD_ROT, which'
+        'roll, pitch and yaw of the sensor in the body, FLU; PX4 has SENS_BOARD_ROT for it, which'
         ' has the opposite pitch and yaw and turns the magnetometers, too', 'deg',
         minimum=-180, maximum=180)
 
@@ -279,7 +279,7 @@ class Imu:
         return _measurement_of((time_us, force, rate, self._accel.variance, self._gyro.variance))
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: the noise goes on."""
+        """Skip samples: the noise advances as if they had been measured."""
         self._accel.skip(samples)
         self._gyro.skip(samples)
 

@@ -83,5 +83,5 @@ class Magnetometer:
             truth.time_us, self._converter.read(self._noise.add_to(field)), self._noise.variance)
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: the noise goes on."""
+        """Skip samples: the noise advances as if they had been measured."""
         self._noise.skip(samples)

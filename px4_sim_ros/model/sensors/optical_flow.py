@@ -89,7 +89,7 @@ class OpticalFlow:
         return FlowMeasurement(truth.time_us, rate, self._period_us)
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: the noise goes on."""
+        """Skip samples: the noise advances as if they had been measured."""
         self._stream.skip(2 * samples)
 
     def _flow(self, truth: Truth) -> tuple[float, float] | None:

@@ -98,5 +98,5 @@ class RangeFinder:
             self._field_of_view_rad, p.direction)
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: the noise goes on."""
+        """Skip samples: the noise advances as if they had been measured."""
         self._stream.skip(samples)

@@ -78,6 +78,6 @@ class VisualOdometry:
         )
 
     def skip(self, samples: int) -> None:
-        """Let so many samples go by: the noise goes on."""
+        """Skip samples: the noise advances as if they had been measured."""
         self._stream.skip(9 * samples)
         self._drift.skip(samples)

@@ -46,7 +46,7 @@ def check_parts(owner: str, vehicle: Vehicle) -> None:
 def check_is_multirotor(vehicle: Vehicle) -> None:
     """Check that the embedded autopilot can fly a vehicle.
 
-    :raises ParameterError: it has wings or wheels that somebody has to control
+    :raises ParameterError: it has wings or wheels, which need control
     """
     if not vehicle.is_multirotor:
         raise ParameterError(
@@ -76,7 +76,7 @@ def _section(owner: str, section: str, name: str) -> str:
 
 
 def _check_names(owner: str, vehicle: Vehicle) -> None:
-    """Check that motors and servos can be told apart."""
+    """Check that motors and servos have names of their own."""
     seen: set[str] = set()
     for section in 'motors', 'servos':
         for i, part in enumerate(getattr(vehicle, section)):

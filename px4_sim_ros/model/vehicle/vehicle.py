@@ -205,7 +205,7 @@ class Vehicle:
 
     @functools.cached_property
     def rest(self) -> tuple[float, ...]:
-        """The references of one that nobody commands: no speeds, servos where control 0 is."""
+        """The references without a command: no speeds, servos at control 0."""
         return (*(0.0 for _ in (*self.rotors, *self.motors)),
                 *(servo.center_rad for servo in self.servos))
 

@@ -39,7 +39,7 @@ class SideMessage(typing.NamedTuple):
 
 @dataclasses.dataclass
 class BagContents:
-    """All that a flight is told from, by topic."""
+    """The messages that events of a flight are read from, by topic."""
 
     counts: collections.Counter[str]       # of messages
     side: dict[str, list[SideMessage]]     # of the side topics
@@ -138,11 +138,11 @@ def _link_states(
     Recordings up to version 6 have only texts without a stamp.
     """
     start = link_text('')
-    told = [(line_us(message, received_us), message.msg.removeprefix(start))
+    states = [(line_us(message, received_us), message.msg.removeprefix(start))
             for received_us, message in side[side_topics.LOG.name]
             if message.name.rpartition('.')[2] == 'hil_bridge' and message.msg.startswith(start)
             and _is_of(run, message.name)]
-    return told or [(m.time_us, m.content.data) for m in side[side_topics.LINK_STATE.name]]
+    return states or [(m.time_us, m.content.data) for m in side[side_topics.LINK_STATE.name]]
 
 
 def _link_marks(states: typing.Iterable[tuple[int, str]]) -> typing.Iterator[Mark]:

@@ -49,7 +49,7 @@ class DiskThread:
         self._asked: queue.SimpleQueue[typing.Callable[[], None] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._is_busy = False
-        # Nobody waits for it at the end of the process: who has a bag closes it.
+        # The end of the process does not wait for it: the owner of a bag closes it.
         self._thread = threading.Thread(target=self._run, name='disk', daemon=True)
         self._thread.start()
 

@@ -70,7 +70,7 @@ class BagReader:
     def __init__(self, folder: str | pathlib.Path) -> None:
         """Find the files and read the description of the run.
 
-        :raises BagError: it is no bag, not one of ours, of another version, or lacks a topic
+        :raises BagError: it is no bag, not of this package, of another version, or lacks a topic
         """
         self.folder = pathlib.Path(folder).expanduser()
         self.damage = ''       # a sentence, once a damaged file was read

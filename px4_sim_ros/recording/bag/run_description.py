@@ -58,7 +58,7 @@ class RunDescription:
     leaves_us: int | None = None            # in the world of several vehicles
     px4: dict[str, typing.Any] = dataclasses.field(default_factory=dict)
     """Of a PX4 that flies: its `schedule`; `build`, digests by file; and `parameters`, variables of
-    the environment that have set some of its parameters. {} for none, and before it was told."""
+    the environment that have set some of its parameters. {} for none, and in old recordings."""
 
     @classmethod
     def of(

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract of a recording: its version, its topics, their types and what they mean.
 
-`docs/recording.md` is the document; a test compares it with this and with the graph. Whoever
-changes a topic, a type or a meaning raises the version.
+`docs/recording.md` is the document; a test compares it with this and with the graph. A
+change of a topic, a type or a meaning raises the version.
 """
 from __future__ import annotations
 

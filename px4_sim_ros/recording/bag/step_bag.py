@@ -79,7 +79,7 @@ class StepWriter:
     ) -> None:
         """Begin at time 0.
 
-        :param on_failure: called once when nothing can be written any more; it may raise
+        :param on_failure: called once when writing has failed; it may raise
         :param vehicles: by namespace, if there are several: their graphs in place of the one
         :param attendance: which of these are there when; None: all are, always
         """
@@ -109,7 +109,7 @@ class StepWriter:
             if values is not None and COMMAND in values:
                 self._commands += 1
             elif len(self._step) > 1:
-                continue                   # the first may be the last if nobody is there
+                continue                   # the first may be the last without vehicles
             if self._commands == self._attendance.count(self._vehicles, time_us):
                 self._end_step()
 

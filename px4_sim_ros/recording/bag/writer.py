@@ -96,7 +96,7 @@ class BagWriter:
     ) -> None:
         """Begin in an empty folder.
 
-        :param disk: what flushes while others go on writing; None: they wait for it
+        :param disk: what flushes while writing continues; None: they wait for it
         :raises OSError: nothing can be written there
         """
         self.folder = folder
@@ -261,7 +261,7 @@ class BagWriter:
     def _flush(
         self, write_chunk: typing.Callable[[], None], metadata: bytes, last_us: int,
     ) -> None:
-        """Flush what was taken; the steps may go on meanwhile."""
+        """Flush what was taken; steps may continue meanwhile."""
         write_chunk()
         self._stream.flush()
         rosbag2_metadata.replace(self.folder, metadata)

@@ -83,7 +83,7 @@ class ReorderBuffer:
     def change(self, name: str, presence: Presence) -> None:
         """Take in from when to when there are messages of a topic from now on.
 
-        What has come before that is kept. Of one that goes on none is left out.
+        What has come before that is kept. Of a vehicle that stays none is left out.
         """
         if self._is_awaited(name):
             self._presences[name] = self._presences[name]._replace(leaves_us=presence.leaves_us)
@@ -118,7 +118,7 @@ class ReorderBuffer:
     def take(self) -> list[Message]:
         """Return the messages of all complete steps, in the order of time and of the topics.
 
-        :raises LostError: no step is complete any more, because a message was lost
+        :raises LostError: no further step can be completed, because a message was lost
         """
         self.complete_us = min(
             next_us for name, next_us in self._next_us.items() if self._is_awaited(name)

@@ -13,7 +13,7 @@ from px4_sim_ros.px4.shared_core import SharedCore
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
 from px4_sim_ros.step.lane import Lane, Output
-from px4_sim_ros.step.runner import EVERYBODY, NOBODY, Runner
+from px4_sim_ros.step.runner import ALL_NODES, NO_NODES, Runner
 from px4_sim_ros.step.slot import Slot
 
 if typing.TYPE_CHECKING:
@@ -37,14 +37,14 @@ import typing
 
 _Publish = typing.Callable[[bytes], None]
 
-# Of wall time. Services, timers and parameters wait so long at most while steps go on.
+# Of wall time. Services, timers and parameters wait so long at most while steps run.
 _ELSE_EVERY_S = 0.01
 
 
 class BlockHost:
     """Hands values over within the process, and publishes what others subscribe to.
 
-    A message is made only for a topic that somebody subscribes to. Nodes and topics of several
+    A message is made only for a topic with a subscriber. Nodes and topics of several
     vehicles are known by their names with the namespace before them.
     """
 
@@ -64,7 +64,7 @@ class BlockHost:
         # By vehicle; none: no node of its was configured. Those of '' have the clock.
         self._publications: dict[str, Publications] = {}
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
-        self._heard: typing.Container[str] = NOBODY      # nodes that have one, by their full names
+        self._heard: typing.Container[str] = NO_NODES   # nodes that have one, by full names
         self._last: dict[str, Output] = {}         # of each block
         self.recording: StepBag | None = None      # what records the steps by value
 
@@ -100,7 +100,7 @@ class BlockHost:
     def hands_over(self, topic: Topic, full_name: str, vehicle: str = '') -> bool:
         """Return whether a node of this process gets a topic by value.
 
-        It does not if a remapping puts somebody else between publisher and subscriber.
+        It does not if a remapping puts another node between publisher and subscriber.
 
         :param full_name: of the topic, as the subscriber has it
         :param vehicle: whose topic it is
@@ -151,9 +151,9 @@ class BlockHost:
                 node.note_flown(over_us)
 
     def go_on(self) -> bool:
-        """Go on with the steps for a while; return whether there is more to do just now.
+        """Run steps for a while; return whether there is more to do just now.
 
-        Whoever brings an input from elsewhere calls it within the callback, since the way back
+        The receiver of an input from elsewhere calls it within the callback, since the way back
         through the executor takes as long as a short step. What it leaves is done by the
         `StepExecutor`, which calls it in each turn.
         """
@@ -170,11 +170,11 @@ class BlockHost:
 
     @property
     def heard(self) -> typing.Container[str]:
-        """The full names of the nodes to whose topics somebody subscribes; all for a recorder."""
-        return self._heard if self.recording is None else EVERYBODY
+        """The full names of the nodes whose topics have subscribers; all for a recorder."""
+        return self._heard if self.recording is None else ALL_NODES
 
     def refresh(self) -> None:
-        """See which topics somebody subscribes to."""
+        """See which topics have subscribers."""
         self._wanted.clear()
         heard = {name for name, node in self.nodes.items()
                  if self._find_wanted(node.step_publishers, node.vehicle)}
@@ -182,7 +182,7 @@ class BlockHost:
             heard.add('manager')
         # What another process needs may have to be published again.
         is_whole = all(lane.is_whole for lane in self.runner.lanes.values())
-        self._heard = heard if is_whole or not heard else EVERYBODY
+        self._heard = heard if is_whole or not heard else ALL_NODES
 
     def _find_wanted(self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '') -> bool:
         """Note the topics with a subscriber; return whether there is any."""
@@ -235,7 +235,7 @@ class HangReport:
         """Report to the nodes of this process.
 
         :param manager: if it is one of them
-        :param stop: is told that signals find the thread that makes this in a block
+        :param stop: is notified that signals find the thread that makes this in a block
         """
         self._host, self._manager, self._stop = host, manager, stop
         self._thread_id = threading.get_ident()
@@ -267,7 +267,7 @@ _REFRESHED_EVERY_S = 0.005
 
 
 class StepExecutor:
-    """Lets the runner go on as far as it can, then an executor do what else there is."""
+    """Lets the runner run as far as it can, then an executor do what else there is."""
 
     def __init__(self, executor: typing.Any, host: BlockHost) -> None:
         """Take over.
@@ -278,7 +278,7 @@ class StepExecutor:
         self._refreshed_s = 0.0
 
     def spin_once(self, timeout_sec: float) -> None:
-        """Go on with the steps for a while, then do what else there is to do.
+        """Run steps for a while, then do what else there is to do.
 
         :param timeout_sec: how long to wait when there is nothing
         """

@@ -40,7 +40,7 @@ class BlockNode(GraphNode):
     subscriptions: of a block in another process, or of a node that a remapping puts between.
 
     A sensor that was active once takes part in every step until it is shut down. Stopped, it
-    says for each time at which it would have measured that there is no measurement: so nobody
+    says for each time at which it would have measured that there is no measurement: so no node
     waits for it, and all agree on the step at which it stops and starts.
     """
 
@@ -136,7 +136,7 @@ class BlockNode(GraphNode):
         self.slot.block = self.block
 
     def deactivate(self) -> None:
-        """Stop the block; all but a sensor can go on with a new run only."""
+        """Stop the block; all but a sensor need a new run to continue."""
         if self.slot is not None:
             self.slot.stop()
         if self.block is not None:
@@ -221,6 +221,6 @@ class BlockNode(GraphNode):
             holds=self.block.holds() if self.block is not None else '',
             by_value=self._by_value,
             **connections_of(self, self.step_publishers, self._step_subscriptions))
-        # Whoever is reported as matched gets the first message.
+        # A subscriber that is reported as matched gets the first message.
         self._host.refresh()
         return status

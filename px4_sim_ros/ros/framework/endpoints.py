@@ -3,7 +3,7 @@
 """Whether all endpoints of the step are matched: a lost first message is a deadlock.
 
 Names are not enough: the endpoints of a process that was killed stay known for a while, under
-the names that its successor has as well. So peers are told apart by their DDS participants.
+the names that its successor has as well. So peers are distinguished by their DDS participants.
 """
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def other_publishers(node: Node, topic: str, participant: str) -> list[str]:
 def find_unmatched(graph: Graph, statuses: typing.Mapping[str, NodeStatus]) -> str:
     """Return a sentence about two nodes that are not connected yet, '' when all are.
 
-    Where a remapping puts a node of the user's between two of ours, it is enough that each of
-    them is matched with somebody.
+    Where a remapping puts a node of the user's between two others, it is enough that each of
+    them is matched with a node.
 
     :param statuses: by node
     """

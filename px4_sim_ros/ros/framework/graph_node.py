@@ -29,7 +29,7 @@ from px4_sim_ros.step import graph
 
 _Transition = typing.Callable[[typing.Any, LifecycleState], TransitionCallbackReturn]
 
-# Errors with a sentence for the user; any other is a fault of ours and gets a traceback.
+# Errors with a sentence for the user; any other is a fault of the program and gets a traceback.
 _EXPECTED_ERRORS = (ParameterError, OSError)
 
 
@@ -100,7 +100,7 @@ class GraphNode(parameters.OwnRefusals, SoundLifecycleNode):
         """Begin at time 0 with the next activation."""
 
     def repeat(self) -> None:
-        """Publish again what the last step has published: somebody has not got it."""
+        """Publish again what the last step has published: a node lacks it."""
 
     def get_logger(self) -> typing.Any:
         """Return a logger that tells the simulated time."""

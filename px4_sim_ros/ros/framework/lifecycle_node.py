@@ -130,16 +130,16 @@ class FollowingLifecycle(SoundLifecycleNode):
     def stop(self, reason: str, *, asked: bool = True) -> None:
         """Take the graph down.
 
-        :param asked: whether somebody has asked for the end of the run
+        :param asked: whether the end of the run was asked for
         """
         raise NotImplementedError
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take note that the nodes will be configured; nobody else decides that."""
+        """Record that the nodes will be configured; this process alone decides that."""
         return self._if_by_itself('inactive')
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take note that all nodes are active; nobody else decides that."""
+        """Record that all nodes are active; this process alone decides that."""
         return self._if_by_itself('active')
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:

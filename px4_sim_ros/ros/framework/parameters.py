@@ -61,7 +61,7 @@ def declare(node: Node, name: str) -> None:
     """Declare all parameters of a node with description, unit and range.
 
     The node must have been made with `automatically_declare_parameters_from_overrides`:
-    so that a name that nobody knows can be refused by `read` instead of being ignored.
+    so that an unknown name can be refused by `read` instead of being ignored.
     """
     infos = WorldParameters.infos() | graph.load(graph.spec_of(name).parameters).infos()
     for key, default in _defaults(node, name).items():
@@ -86,7 +86,7 @@ def _describer(
         given = node.get_parameter(key)
         value = _like(default, given.value)
         if value is given.value:
-            # To declare it again takes twice as long: all who listen are told.
+            # To declare it again takes twice as long: all listeners are notified.
             def describe(descriptor: ParameterDescriptor) -> None:
                 descriptor.type = given.type_.value
                 node.set_descriptor(key, descriptor)
@@ -110,7 +110,7 @@ def _defaults(node: Node, name: str) -> FlatParameters:
 def _range(default: typing.Any, info: Info) -> dict[str, list[IntegerRange | FloatingPointRange]]:
     """Return the field of a descriptor that holds the range, for editors; {} for none.
 
-    It includes both ends: that a value must be greater than its bound is told in words only.
+    It includes both ends: that a value must be greater than its bound is in words only.
     """
     lowest = info['minimum'] if info['above'] is None else info['above']
     highest = info['maximum']

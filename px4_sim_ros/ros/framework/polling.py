@@ -71,7 +71,7 @@ class PollingNode(Node):
         return subscription
 
 
-# Services that answer when it is done what they were asked for; their node goes on meanwhile.
+# Services that answer when the request is complete; their node runs on meanwhile.
 
 # Of wall time: so late a request may be seen, and its end.
 _PERIOD_S = 0.02

@@ -12,7 +12,7 @@ LOOP = QoSProfile(
 DEEP = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=2000)
 
-# The last value is there for whoever comes later.
+# A late subscriber gets the last value.
 LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=1,
     durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -22,7 +22,7 @@ LATCHED_LOG = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=100,
     durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-# From whoever publishes: only the newest counts, and one that is lost is no matter.
+# From any publisher: only the newest counts, and one that is lost is no matter.
 LATEST = QoSProfile(
     reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1)
 

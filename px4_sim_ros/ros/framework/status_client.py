@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The client of `sim/status`: whoever wants to know the state of a run subscribes here."""
+"""The client of `sim/status`, for the state of a run."""
 from __future__ import annotations
 
 import time
@@ -20,7 +20,7 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.side_topics import RUN_STATUS
 
-# Who joins the world of several vehicles and leaves it: told by the manager, heard by others.
+# Which vehicles join and leave the world: published by the manager, read by the others.
 
 _TOPIC = f'/{side_topics.VEHICLES.name}'
 
@@ -75,7 +75,7 @@ class StatusClient:
 
     @property
     def is_connected(self) -> bool:
-        """Whether somebody publishes the status."""
+        """Whether the status has a publisher."""
         return self._subscription.get_publisher_count() > 0
 
     def poll(self) -> None:

@@ -59,7 +59,7 @@ class BringUp:
         """Wait until all nodes are there, and bring them to rest.
 
         :raises TransitionError: one does not appear
-        :raises NotAloneError: somebody else publishes /clock
+        :raises NotAloneError: another node publishes /clock
         """
         self._driver.open(self.members)
         if self._encounters is not None:
@@ -73,7 +73,7 @@ class BringUp:
         """Configure and activate all nodes, and wait until they are matched.
 
         :raises TransitionError: one refuses, or it takes too long
-        :raises NotAloneError: somebody else publishes /clock
+        :raises NotAloneError: another node publishes /clock
         """
         yield from sequences.start(self.nodes, deadline_s, self._find_unmatched)
         yield from self._wait_until_alone(deadline_s)
@@ -89,7 +89,7 @@ class BringUp:
             self._encounters.reset()
 
     def end(self, on_error: typing.Callable[[TransitionError], None]) -> Sequence[None]:
-        """Stop all nodes, producers before consumers, then end them; go on after a failure."""
+        """Stop all nodes, producers before consumers, then end them; continue after a failure."""
         if self._encounters is not None:
             self._encounters.end()
         yield from sequences.end(self.nodes, on_error)
@@ -103,7 +103,7 @@ class BringUp:
         yield from sequences.wait_until(is_recorded, _LAST_RECORD_TIMEOUT_S)
 
     def drop_recorder(self) -> None:
-        """Go on without the recorder; if it still lives it is ended with the graph."""
+        """Continue without the recorder; if it still lives it is ended with the graph."""
         self._lost = [node for node in self.nodes if node.name == 'recorder']
         self.nodes[:] = [node for node in self.nodes if node.name != 'recorder']
         self.members[:] = [member._replace(
@@ -111,11 +111,11 @@ class BringUp:
             for member in self.members]
 
     def was_dropped(self, name: str) -> bool:
-        """Return whether the graph goes on without a node."""
+        """Return whether the graph continues without a node."""
         return any(node.name == name for node in self._lost)
 
     def others(self) -> tuple[str, bool]:
-        """Return a sentence about somebody else who publishes /clock, '' when there is nobody.
+        """Return a sentence about another publisher of /clock, or ''.
 
         And whether it may be over soon: a manager that was killed is known for a while.
         """

@@ -79,7 +79,7 @@ class ClockDriver:
     def _callback(
         self, command: StampSynchronizer, topic: Topic,
     ) -> typing.Callable[[bytes], None]:
-        # Of a command nobody here wants more than that it has come.
+        # Of a command only its arrival counts here.
         read = (lambda data: data) if topic.name == COMMAND else codecs.decoder(
             topic, functools.partial(deserialize_message, message_type=message_class(topic.type)))
 
@@ -96,7 +96,7 @@ class ClockDriver:
                       if _own(vehicle, name)}
         connections = connections_of(
             self._node, publishers, self._subscriptions.get(vehicle, {}), vehicle)
-        # Whoever is reported as matched gets the first message.
+        # A subscriber that is reported as matched gets the first message.
         self._host.refresh()
         return connections
 
@@ -120,7 +120,7 @@ class ClockDriver:
         self._host.begin_anew()
 
     def republish(self) -> None:
-        """Publish the time of this step again: somebody has not got it."""
+        """Publish the time of this step again: a node lacks it."""
         for vehicle in dict.fromkeys(('', *self._vehicles)):
             self._host.repeat('manager', vehicle)
 

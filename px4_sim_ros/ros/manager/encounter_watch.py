@@ -34,7 +34,7 @@ class EncounterWatch:
         self, node: PollingNode, host: BlockHost, encounters: Encounters,
         publish_line: typing.Callable[[int, str, str], None],
     ) -> None:
-        """Make the endpoints of what is told.
+        """Make the endpoints of what is reported.
 
         :param node: the manager
         :param host: of the blocks of this process

@@ -169,7 +169,7 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
     def stop(self, reason: str, *, asked: bool = True) -> None:
         """Take the graph down at the end of this step; `finished` says when that is done.
 
-        :param asked: whether somebody has asked for the end of the run
+        :param asked: whether the end of the run was asked for
         """
         if self.control.phase is not RunState.STOPPING:
             self.control.unasked = '' if asked else reason

@@ -50,7 +50,7 @@ def find_overdue(
         if status.holds:
             return Overdue(node, f'{sentence}: {status.holds}', holds=True)
         if (0 < status.waits_for_us < time_us and not status.problem
-                and not graph.nodes[node].model):      # sensors go on where they are
+                and not graph.nodes[node].model):      # sensors continue where they are
             return _begun_anew(node, status.waits_for_us)
         if status.waits_for_us > time_us:
             if relay:
@@ -68,7 +68,7 @@ def find_overdue(
 
 
 def _relay(topic: str, waiter: NodeStatus | None, publisher: NodeStatus | None) -> str:
-    """Return who stands between two nodes because of a remapping, '' if nobody does."""
+    """Return the node that a remapping puts between two others, or ''."""
     if waiter is None or publisher is None or (
             waiter.remapped.get(topic) == publisher.remapped.get(topic)):
         return ''
@@ -85,7 +85,7 @@ def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Overdue | N
 
 
 def find_lost_recorder(status: NodeStatus | None, complete_us: int) -> Overdue | None:
-    """Return what keeps the recorder from going on; None when it is only slow.
+    """Return what stops the recorder; None when it is only slow.
 
     :param status: the recorder's
     :param complete_us: up to which time all was published
@@ -151,7 +151,7 @@ class OverdueWatch:
         self._inquiry = self._suspected = self.overdue = None
 
     def watch(self, timeout_s: float) -> None:
-        """Ask if it is time to, or go on with a question; call it some ten times a second.
+        """Ask if it is time to, or continue a question; call it some ten times a second.
 
         :param timeout_s: wall time after which a step is overdue
         """

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What the manager knows of the recorder: how far it is, and whether it goes on.
+"""What the manager knows of the recorder: how far it is, and whether it still records.
 
 The world may be ahead of a recorder that subscribes by a window of steps. It is less than the
 depth of the topics of the step, so nothing can be lost, however slow the disk is.

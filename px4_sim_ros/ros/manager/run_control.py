@@ -73,7 +73,7 @@ class StatusPublisher:
 
 
 def _state_of(status: RunStatus) -> object:
-    """Return what does not change while time just goes on, or just stands still."""
+    """Return what is constant while time just runs, or just stands still."""
     return status.state, status.run, status.state == RunState.PAUSED and status.steps
 
 
@@ -111,7 +111,7 @@ class RunControl:
         """
         self.phase = RunState.STARTING
         self.reason = ''                     # the sentence for the phase, if there is one
-        self.unasked = ''                    # why the run ends, if nobody has asked for that
+        self.unasked = ''                    # why the run ends, if that was not asked for
         self.run = 1                         # how many times time has begun at 0
         self.resets = 0                      # how many were asked for
         self._node, self._owner, self._clock = node, owner, clock
@@ -152,14 +152,14 @@ class RunControl:
     # Requests.
 
     def set_paused(self, paused: bool) -> SetParametersResult:
-        """Hold time at the end of this step, or let it go on."""
+        """Hold time at the end of this step, or release it."""
         return self._node.set_parameters([Parameter('paused', value=paused)])[0]
 
     def _on_pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return self._answer(self.set_paused(True), 'pauses', response)
 
     def _on_resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(self.set_paused(False), 'goes on', response)
+        return self._answer(self.set_paused(False), 'runs', response)
 
     def _answer(
         self, result: SetParametersResult, verb: str, response: Trigger.Response,

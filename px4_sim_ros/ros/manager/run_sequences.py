@@ -28,7 +28,7 @@ class RunSequences:
         """Configure and activate all nodes; then take the first step.
 
         :raises TransitionError: a node does not appear, refuses, or takes too long
-        :raises NotAloneError: somebody else publishes /clock
+        :raises NotAloneError: another node publishes /clock
         """
         manager = self._manager
         manager.publish_status()
@@ -51,7 +51,7 @@ class RunSequences:
             manager.control.run += 1
             manager.sim_clock.reset()
             self._supervision.begin_run()
-            # Whoever has started an autopilot starts it again now.
+            # The starter of an autopilot starts it again now.
             manager.publish_status()
             yield from self._start(self._startup_deadline_s())
         except TransitionError as error:
@@ -61,7 +61,7 @@ class RunSequences:
             manager.get_logger().info(f'run {manager.control.run} begins at t = 0')
 
     def take_down(self) -> Sequence[None]:
-        """Stop all nodes, then end them; go on after a failure."""
+        """Stop all nodes, then end them; continue after a failure."""
         manager = self._manager
         yield from self._bring_up.finish_step(self._supervision.is_recorded)
         yield from self._bring_up.end(manager.log_failure)

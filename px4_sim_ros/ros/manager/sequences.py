@@ -64,7 +64,7 @@ def start(
 
 
 def end(nodes: Nodes, on_error: typing.Callable[[TransitionError], None]) -> Sequence[None]:
-    """Stop all nodes, then end them; go on after a failure, and leave out those that hang."""
+    """Stop all nodes, then end them; continue after a failure, and leave out those that hang."""
     statuses: dict[str, NodeStatus | None] = {}
     yield from ask_all(nodes, statuses.update, _LAST_ANSWER_TIMEOUT_S)
     silent = [node for node in nodes if statuses[node.name] is None]

@@ -147,7 +147,7 @@ class StandardControl:
         elif target != SimulationState.STATE_STOPPED and (
                 self._control.phase is not RunState.RUNNING):
             conclude(response, SetSimulationState.Response.INCORRECT_TRANSITION,
-                     f'time cannot be paused or go on while {status.state}')
+                     f'time can neither pause nor run while {status.state}')
         else:
             sentence = yield from self._move_to(target)
             conclude(response, SetSimulationState.Response.STATE_TRANSITION_ERROR, sentence)

@@ -26,11 +26,11 @@ from px4_sim_ros.step.repeatability import Gap
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager.manager import ManagerNode
 
-# How often it is looked whether somebody else publishes /clock.
+# How often to check whether another node publishes /clock.
 _LOOK_S = 0.5
 # Nodes are stopped by the manager itself in these.
 _OWN_DOING = RunState.STARTING, RunState.RESETTING, RunState.STOPPING
-# A world at full speed often reaches the recorder's window, and goes on at once.
+# A world at full speed often reaches the recorder's window, and runs on at once.
 _BEHIND_S = 0.2
 
 
@@ -62,7 +62,7 @@ class Supervision:
     # The course of a run.
 
     def begin_run(self) -> None:
-        """Expect a run from time 0 on, in which nobody has stopped a node yet."""
+        """Expect a run from time 0 on, in which no node was stopped yet."""
         self._deactivated.clear()
         self._gap = None
         if self._recorder is not None:
@@ -103,7 +103,7 @@ class Supervision:
             changes=vehicles.changes if vehicles else 0)
 
     def watch(self) -> None:
-        """Look at the steps; to be called some ten times a second while they go on."""
+        """Watch the steps; to be called some ten times a second while they run."""
         clock = self._clock
         goes_on = clock.steps > 0 and not (clock.paused or clock.at_limit or self.overdue)
         if sentence := self._pace_watch.remark(
@@ -171,7 +171,7 @@ class Supervision:
     # The recorder.
 
     def go_on(self) -> None:
-        """Let time go on as far as the recorder allows."""
+        """Let time run as far as the recorder allows."""
         if self._recorder is not None:
             self._clock.limit(self._recorder.limit_us)
 
@@ -182,7 +182,7 @@ class Supervision:
             recorder.recorded_us >= self._clock.complete_us)
 
     def _on_recorder_failure(self, sentence: str) -> None:
-        """Go on without a recording, or end, as the recorder's parameter says."""
+        """Continue without a recording, or end, as the recorder's parameter says."""
         self.unrecorded = sentence
         if self._recorder is not None and self._recorder.ends_run:
             self._manager.fail(sentence)
@@ -194,7 +194,7 @@ class Supervision:
         assert recorder is not None
         sentence = f'{sentence}; on disk is all up to t = {seconds_text(recorder.flushed_us)}'
         if not recorder.ends_run:
-            sentence += ', and the run goes on without it'
+            sentence += ', and the run continues without it'
         self._manager.get_logger().error(sentence)
         self._bring_up.drop_recorder()
         self._overdue_watch.reset()
@@ -219,7 +219,7 @@ class Supervision:
             logger.info(f'{node} has stopped at {now}')
         elif goal.id == State.PRIMARY_STATE_ACTIVE and node in self._deactivated:
             self._deactivated.remove(node)
-            logger.info(f'{node} goes on from {now}')
+            logger.info(f'{node} continues from {now}')
 
     def _on_shut_down(self, node: str) -> None:
         """End without it; its last message may be lost, as its process ends right after it."""

@@ -1,9 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Vehicles that somebody adds to a world that runs, removes from it, or starts again.
+"""Vehicles that are added to a running world, removed from it, or restarted by hand.
 
 The services `NAMESPACE/sim/add`, `remove` and `restart` of the manager. A change is made between
-two steps of the vehicle, while the clock is held: whoever has its blocks takes it in first.
+two steps of the vehicle, while the clock is held: the process with its blocks takes it in first.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Owner(typing.Protocol):
 
 
 class VehicleControl:
-    """Tells who joins and leaves, and lets somebody change it."""
+    """Publishes which vehicles join and leave, and serves changes by hand."""
 
     def __init__(
         self, node: SoundLifecycleNode, owner: Owner, runner: Runner, driver: ClockDriver,
@@ -71,7 +71,7 @@ class VehicleControl:
         self._nodes, self._vehicles = nodes, vehicles
         self._teller = ChangeTeller(node)
         self.changes = 0
-        """How many somebody has asked for that are made."""
+        """How many changes by hand were made."""
         runner.on_change = lambda change: self._teller.tell(change, owner.run)
         self._services = [
             node.create_service(Trigger, f'{vehicle}/sim/{verb}',

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node `dynamics`: as the first that waits for the clock it is the one to miss the manager.
 
-It keeps the fingerprint of the flight when its mission is over and time goes on.
+It keeps the fingerprint of the flight when its mission is over and time runs on.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LISTENED_S = 2.0 * _LOOK_S
 
 
 class Silence:
-    """How long somebody who listens has heard nothing."""
+    """How long the listener has heard nothing."""
 
     def __init__(self, now_s: float) -> None:
         self._looked_s, self._lasts_s = now_s, 0.0
@@ -121,7 +121,7 @@ class DynamicsNode(BlockNode):
                 qos.LATCHED_LOG)
 
     def _on_change(self, change: Change, run: int) -> None:
-        """Let the vehicle join or leave as somebody has asked the manager."""
+        """Let the vehicle join or leave as the manager was asked to."""
         if change.vehicle != self.vehicle or not change.by_hand:
             return
         self._over_us = self._flown = None

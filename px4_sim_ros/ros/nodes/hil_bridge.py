@@ -35,7 +35,7 @@ class HilBridgeNode(BlockNode):
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
         """Make the block, whose link is reported on.
 
-        :raises ParameterError: its vehicle cannot begin again, since other processes go on
+        :raises ParameterError: its vehicle cannot begin again, since other processes run on
         """
         hil = typing.cast(HilParameters, configuration.own)
         if hil.on_waiting == 'begin_again' and (

@@ -79,7 +79,7 @@ class PilotNode(BlockNode):
     # What the autopilot says of itself.
 
     def on_estimate(self, estimate: Estimate) -> None:
-        """Publish an estimate, if anybody listens."""
+        """Publish an estimate if it has a subscriber."""
         if self._estimates.get_subscription_count():
             self._estimates.publish(self._encode_estimate(estimate.time_us, estimate))
 

@@ -44,7 +44,7 @@ _WAKE_S = 0.025
 
 
 class RecorderNode(PollingNode, GraphNode):
-    """Records all topics; nobody waits for it within a step.
+    """Records all topics; no step waits for it.
 
     Where all of the step comes from blocks of its process it gets that by value. Otherwise it
     subscribes, and its thread takes the messages from their subscriptions now and then: a call of
@@ -92,7 +92,7 @@ class RecorderNode(PollingNode, GraphNode):
             self._changes = status_client.hear(self, self._on_change)
 
     def _on_change(self, change: Change, run: int) -> None:
-        """Expect the messages of a vehicle as somebody has let it join or leave."""
+        """Expect the messages of a vehicle that was added or removed by hand."""
         collector = self._collector
         if not change.by_hand or collector is None:
             return

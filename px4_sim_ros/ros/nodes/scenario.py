@@ -63,7 +63,7 @@ class ScenarioNode(BlockNode):
         self.publish_line(happening.time_us, happening.text)
 
     def _publish_verdicts(self, verdicts: Verdicts) -> None:
-        assert isinstance(self.block, ScenarioBlock), 'it has told them'
+        assert isinstance(self.block, ScenarioBlock), 'it has reported them'
         situation = self.block.course.situation
         if self.vehicle and situation is not None:       # one alone goes no further
             self._host.note_flown(self.vehicle, situation.time_us)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node `visualizer`: what rviz2 and other viewers show, at a rate for eyes.
 
-It looks on. Nobody waits for it, it hears only what comes at the display rate or more rarely,
+An observer: no step waits for it. It hears only what comes at the display rate or more rarely,
 and it publishes at most so often in wall time, however fast simulated time goes.
 """
 from __future__ import annotations
@@ -268,7 +268,7 @@ class VisualizerNode(Node):
         self._pose, self._turned, self._changed = None, None, False
 
     def _frames(self, time_us: int) -> list[TransformStamped]:
-        """Return the frames that move: `base_link`, and what turns unless somebody else does."""
+        """Return the frames that move: `base_link`, and what turns unless another node does."""
         position_m = self._scene.position_enu_m
         assert position_m is not None, 'a pose has come'
         links = [] if self._has_tf else [

@@ -54,7 +54,7 @@ def play(
     :param rate: simulated over wall time; 0 is as fast as possible
     :param start_s: simulated time at which it begins, also when it begins again
     :param namespace: of what is published; that of the run when None
-    :raises ParameterError: it cannot be played so, or somebody else publishes /clock
+    :raises ParameterError: it cannot be played so, or another node publishes /clock
     :raises BagError: a file of the bag cannot be read
     """
     if not 0.0 <= start_s < math.inf:
@@ -88,7 +88,7 @@ def play(
 def _be_alone(node: Node) -> None:
     """Look around for a while.
 
-    :raises ParameterError: somebody publishes /clock
+    :raises ParameterError: another node publishes /clock
     """
     deadline_s = time.monotonic() + _LOOK_AROUND_S
     while time.monotonic() < deadline_s:
@@ -103,7 +103,7 @@ def _run(
     player: BagPlayer, executor: typing.Any, is_over: typing.Callable[[], bool],
     on_status: typing.Callable[[], object] = lambda: None,
 ) -> None:
-    """Let a player go on, and requests be served, until it has ended or something is over."""
+    """Let a player run, and requests be served, until it has ended or something is over."""
     served_s = 0.0
     while not (player.finished or is_over()):
         is_busy = player.go_on()
@@ -124,7 +124,7 @@ def _profile(topic: str) -> QoSProfile:
 
 
 class BagPlayer(parameters.OwnRefusals, Node):
-    """Takes the place of the manager: time goes on with what was recorded.
+    """Takes the place of the manager: time runs with what was recorded.
 
     The manager's own status and diagnostics are not played: this publishes them in its name.
     """
@@ -206,7 +206,7 @@ class BagPlayer(parameters.OwnRefusals, Node):
     # The bag.
 
     def _begin(self) -> None:
-        """Let time go on from the start, unless it is paused."""
+        """Let time run from the start, unless it is paused."""
         tape = self._tape
         if tape.is_over and tape.start_us:
             raise ParameterError(f'start = {tape.start_us / US_PER_S:g}: bag {tape.bag.folder}'

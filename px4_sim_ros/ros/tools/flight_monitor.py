@@ -37,7 +37,7 @@ _POSE = graph.TOPICS['ground_truth/pose']
 
 
 class Listener(typing.NamedTuple):
-    """Who is told what a vehicle does."""
+    """The receivers of what a vehicle does."""
 
     on_position: typing.Callable[[int, Vector], None] | None = None
     """Called with true positions in m, ENU, at the display rate, after the simulated time in us."""
@@ -67,7 +67,7 @@ class FlightMonitor:
             the least distances
         """
         self._listeners, self._on_report = listeners, on_report
-        # What has come: told outside the executor, which writes a traceback of any exception.
+        # What has come: handed on outside the executor, which writes a traceback of any exception.
         self._arrived: collections.deque[typing.Callable[[], None]] = collections.deque()
         self._namespace = namespace
         self._joined = contextlib.ExitStack()
@@ -116,7 +116,7 @@ class FlightMonitor:
         self, kind: type, topic: str, tell: typing.Callable[[typing.Any], None],
         profile: typing.Any,
     ) -> Subscription:
-        """Subscribe; what comes is told at the end of a spin."""
+        """Subscribe; what comes is handed on at the end of a spin."""
         subscription = self._node.create_subscription(
             kind, topic, lambda message: self._arrived.append(functools.partial(tell, message)),
             profile)
@@ -140,7 +140,7 @@ class FlightMonitor:
 
     @property
     def unasked_end(self) -> str:
-        """Why the manager takes the graph down, '' if somebody has asked for that."""
+        """Why the manager takes the graph down, '' if that was asked for."""
         return '' if self._watch.last is None else self._watch.last.unasked
 
     @property
@@ -182,7 +182,7 @@ class FlightMonitor:
         self._tell()
 
     def take_rest(self, timeout_s: float = 0.0) -> None:
-        """Take in all that has come and was not told yet, waiting for it up to a time.
+        """Hand on all that has come, waiting for it up to a time.
 
         A spin may leave some for the next. What a process has said is gone soon after its end.
         """

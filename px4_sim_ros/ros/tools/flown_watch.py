@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Which flight it was: its fingerprint, told once when its mission is flown, where time goes on."""
+"""The fingerprint of a flight, printed once when its mission is flown and time runs on."""
 from __future__ import annotations
 
 import typing
@@ -42,7 +42,7 @@ class FlownWatch:
     def reset(self) -> None:
         """Begin again: the mission does, too."""
         self._last: dict[str, tuple[int, dict[str, str]]] = {}
-        self._is_told = False
+        self._is_reported = False
 
     def _take(self, message: typing.Any) -> None:
         for status in message.status:
@@ -51,7 +51,7 @@ class FlownWatch:
 
     def news(self) -> str:
         """Return which flight it was, once, when all that is about it has come; '' before."""
-        if self._is_told or not self._last.keys() >= set(_WHO_KNOWS):
+        if self._is_reported or not self._last.keys() >= set(_WHO_KNOWS):
             return ''
         dynamics, pilot = (self._last[name][1] for name in _WHO_KNOWS[:2])
         # The pilot knows some steps before it tells when that was.
@@ -59,7 +59,7 @@ class FlownWatch:
         if not is_flown or any(
                 self._last[name][0] < int(pilot[OVER_US]) for name in _WHO_KNOWS):
             return ''
-        self._is_told = True
+        self._is_reported = True
         why_not = unrepeatable_because(
             self._autopilot, self._shares_core, True,
             first_gap(self._last[name][1] for name in _WHO_KNOWS), dynamics[FINGERPRINT])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows a running graph in Rerun, live.
 
-It looks on from a process of its own: nobody waits for it, and what it misses is not drawn.
-Messages are taken as bytes, some times a second, and go on in portions.
+It observes from a process of its own: no step waits for it, and what it misses is not drawn.
+Messages are taken as bytes, some times a second, and handed on in portions.
 """
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class RunSorter:
         if last_us is None:
             if time_us > self._last_us.get(POSE, 0) + self._AHEAD_US:
                 return False
-        elif time_us == last_us:      # said again for somebody who had lost it
+        elif time_us == last_us:      # published again after a loss
             return False
         self._last_us[topic] = time_us
         return True
@@ -142,7 +142,7 @@ class RerunView:
         self._sorter = RunSorter()
         self._pose_us = 0
         self._newest_us = self._ripe_us = self._known_us = 0
-        self._told: dict[str, str] = {}
+        self._held: dict[str, str] = {}
         # Before the first run.
         self._lines: typing.Any = collections.deque(maxlen=_MOST_LINES)
         self._status_client = StatusClient(node, self._on_status)
@@ -220,8 +220,8 @@ class RerunView:
         self._log, self._motion = RerunLog(self._stream, self._configuration), PoseMotion()
         for message in messages:
             self._add(message)
-        # What was told last still holds.
-        self._lines.extend(('INFO', who, text) for who, text in self._told.items())
+        # What was reported last still holds.
+        self._lines.extend(('INFO', who, text) for who, text in self._held.items())
         for line in self._lines:
             self._say(*line)
         self._lines.clear()
@@ -256,9 +256,9 @@ class RerunView:
         self._tell('hil_bridge', state.data)
 
     def _tell(self, who: str, text: str) -> None:
-        """Write down what is told again and again, when it has changed."""
-        if self._told.get(who) != text:
-            self._told[who] = text
+        """Write down what is reported periodically, when it has changed."""
+        if self._held.get(who) != text:
+            self._held[who] = text
             if self._log is not None:
                 self._say('INFO', who, text)
 
