@@ -1,9 +1,27 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A wrong argument gets one sentence that says what is allowed, and where help is."""
+import argparse
+import contextlib
+import re
+
 import pytest
+import rclpy
+from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.cli import command_line
+from px4_sim_ros.flight import settings
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.actions import ACTIONS
+from px4_sim_ros.ros.framework import parameters
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.spec.configuration import (
+    load_configuration,
+    profile_parameters,
+    write_configuration,
+)
+from px4_sim_ros.spec.resources import config_directory
+from px4_sim_ros.step import graph
 
 
 @pytest.fixture
@@ -66,3 +84,164 @@ def test_an_instance_has_the_same_bounds_everywhere(command, text, refusal):
 def test_a_namespace_is_one_of_ros_in_each_command(words, refusal):
     assert "--namespace: 'a b': must be a ROS namespace such as uav1" in refusal(
         *words, '--namespace', 'a b')
+
+
+# The names that can be given to options.
+
+KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'actions', 'fleets', 'campaigns'
+OPTIONS = {'campaigns': 'campaign', 'actions': 'events of scenarios'}
+
+
+def names_of(kind):
+    if kind == 'actions':
+        return list(ACTIONS)
+    return sorted(path.stem for path in (config_directory() / kind).iterdir())
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_each_name_has_a_line(kind, capsys):
+    assert command_line.main(['list', kind]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head == f"{kind}, for {OPTIONS.get(kind, f'--{kind[:-1]}')}"
+    assert [line.split()[0] for line in lines] == names_of(kind)
+    assert all(len(line.split()) > 1 and len(line) < 120 for line in lines)
+
+
+@pytest.mark.parametrize('words', [['list'], ['fly', '--list']])
+def test_all_are_listed_by_default(words, capsys):
+    with contextlib.suppress(SystemExit):      # an option ends as --help does
+        assert command_line.main(words) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r'^  iris +3DR Iris$', printed, re.MULTILINE)
+    assert '  hover   Take off to 10 m, stay for two minutes, land\n' in printed
+    assert len(printed.splitlines()) == sum(1 + len(names_of(kind)) for kind in KINDS)
+
+
+# Parameters set on the command line.
+
+
+def parsed(*words):
+    parser = argparse.ArgumentParser()
+    settings.add_arguments(parser)
+    return settings.settings(parser.parse_args(words))
+
+
+def test_nothing_given_sets_nothing():
+    assert parsed() == {'': {}}
+
+
+def test_each_way_to_name_a_parameter():
+    found = parsed('--vehicle', 'x500', '--wind', 'dryden', *(
+        word for text in (
+            'wind.speed_m_s=8', 'magnetometer.noise_density=4e-8', 'gravity_m_s2=3.7',
+            'periods_us.gps=200000', 'imu_1.accel_turn_on_bias=1',
+            'imu.position_m=[0.1, 0, -0.02]', 'dynamics.integrator=rk45')
+        for word in ('--set', text)))
+    assert found == {
+        '': {'vehicle': 'x500', 'wind': 'dryden', 'gravity_m_s2': 3.7, 'periods_us.gps': 200000},
+        'wind': {'speed_m_s': 8}, 'magnetometer': {'noise_density': 4e-8},
+        'imu_1': {'accel_turn_on_bias': 1}, 'imu': {'position_m': [0.1, 0, -0.02]},
+        'dynamics': {'integrator': 'rk45'}}
+
+
+def test_they_reach_the_configuration():
+    configuration = load_configuration(None, parsed(
+        '--wind', 'constant', '--set', 'wind.speed_m_s=8', '--set', 'wind.from_deg=0',
+        '--set', 'imu.position_m=[0.1, 0, -0.02]'))
+    assert configuration.nodes['wind'].speed_m_s == 8.0
+    assert configuration.nodes['imu'].position_m == (0.1, 0.0, -0.02)
+
+
+@pytest.mark.parametrize(('words', 'sentence'), [
+    (('--set', 'wind.speed_m_s'), 'must be \\[NODE.\\]PARAMETER=VALUE'),
+    (('--set', '=3'), 'must be \\[NODE.\\]PARAMETER=VALUE'),
+    (('--set', 'seed=[1'), r"set 'seed=\[1': not YAML: "),
+    (('--set', 'sead=3'), 'sead: unknown parameter; did you mean seed'),
+    (('--set', 'seed=three'), "seed = 'three': must be a whole number"),
+    (('--set', 'wint.speed_m_s=3'),
+     "set 'wint.speed_m_s=3': there is no node wint; did you mean wind$"),
+    (('--set', 'instnces.imu=2'), 'there is no node instnces; did you mean instances$'),
+    (('--set', 'xy.speed_m_s=3'), 'there is no node xy; nodes are manager, wake_player, wind, '),
+    (('--set', 'nonsense=3'), '^nonsense: unknown parameter; docs/reference.md lists all$'),
+    (('--set', 'imu.nonsense=3'), '^imu.nonsense: unknown parameter; docs/reference.md lists all$'),
+    (('--set', 'integrator=rk4'),
+     r'^integrator: not all nodes have this parameter; did you mean dynamics\.integrator\?$'),
+    (('--set', 'seed=3000000000'), '^seed = 3000000000: must be at least 0 and at most 2147483647'),
+    (('--set', 'wind.speed_m_s=3'),
+     'wind: there is no such node in this run; add it with --wind constant$'),
+    (('--set', 'imu_1.gyro_turn_on_bias=0.1'),
+     'imu_1: .*; add it with --set instances.imu=2$'),
+    (('--set', 'airspeed.noise_pa=2'),
+     'airspeed: .*; add it with --set instances.airspeed=1$'),
+    (('--set', 'recorder.compression=lz4'),
+     'recorder: .*; add it with --record DIR$'),
+    (('--wind', 'breeze'), "wind = 'breeze': must be one of none, constant, gust"),
+    (('--wind', 'dyrden'), "^wind = 'dyrden': must be one of .*; did you mean dryden$"),
+    (('--set', 'periods_us.magnetometer=12000'),
+     'periods_us.magnetometer = 12000: must be a multiple or a divisor of periods_us.battery'),
+])
+def test_a_wrong_setting_gets_a_sentence(words, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        load_configuration(None, parsed(*words))
+
+
+def test_a_profile_is_for_all_instances_and_below_what_the_user_says(tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text('/**/imu_1: {ros__parameters: {gyro_turn_on_bias: 0.5}}')
+    base = {'manager': {'speed_factor': 0.0}} | profile_parameters('adis16448')
+    overrides = {'': {'instances.imu': 2}}
+    nodes = load_configuration(file, overrides, base=base).nodes
+    assert nodes['imu'].gyro_noise_density == nodes['imu_1'].gyro_noise_density == 3.3937e-4
+    assert (nodes['imu'].gyro_turn_on_bias, nodes['imu_1'].gyro_turn_on_bias) == (8.7e-3, 0.5)
+
+
+@pytest.mark.parametrize(('content', 'sentence'), [
+    ('/**/manager: {ros__parameters: {speed_factor: 1.0}}', 'matches no node'),
+    ('[1, 2]', 'must be a mapping'),
+])
+def test_a_profile_is_about_sensors(content, sentence, tmp_path):
+    file = tmp_path / 'profile.yaml'
+    file.write_text(content)
+    with pytest.raises(ParameterError, match=sentence):
+        profile_parameters(str(file))
+
+
+def test_a_profile_that_is_not_there():
+    with pytest.raises(ParameterError, match='no such profile; did you mean cheap; there are'):
+        profile_parameters('chep')
+
+
+PROFILES = sorted(path.stem for path in (config_directory() / 'profiles').glob('*.yaml'))
+
+
+@pytest.mark.parametrize('profile', PROFILES)
+def test_ros_reads_the_same_as_we_do(profile, tmp_path):
+    """With a profile, a file of the user for one node by its full name, and an override."""
+    file = tmp_path / 'mine.yaml'
+    file.write_text('/imu: {ros__parameters: {gyro_turn_on_bias: 0.5, accel_turn_on_bias: 0.4}}')
+    overrides = parsed('--wind', 'dryden', '--set', 'imu.gyro_turn_on_bias=0.25',
+                       '--set', 'imu.position_m=[0, 0.5, 0]', '--set', 'instances.imu=2')
+    configuration = load_configuration(file, overrides, base=profile_parameters(profile))
+    path = write_configuration(tmp_path, configuration)
+    with graph_of_ros(path):
+        for name, own in configuration.nodes.items():
+            if name == 'manager':
+                continue
+            node = graph.load(graph.spec_of(name).node)(name, BlockHost())
+            its = parameters.read(node, name)
+            node.destroy_node()
+            assert its.own == own
+            assert its.world == configuration.world
+    imu = configuration.nodes['imu']
+    assert (imu.gyro_turn_on_bias, imu.accel_turn_on_bias) == (0.25, 0.4)
+
+
+@contextlib.contextmanager
+def graph_of_ros(path):
+    """Let nodes read a parameter file, as they do when they are started with it."""
+    rclpy.init(args=['--ros-args', '--params-file', str(path)],
+               signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        yield
+    finally:
+        rclpy.shutdown()

@@ -4,6 +4,8 @@
 import contextlib
 import os
 import pathlib
+import re
+import resource
 import socket
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.px4 import boot_watch
-from px4_sim_ros.px4.boot_watch import BootWatch, _is_at_rest, _Thread
+from px4_sim_ros.px4.boot_watch import BootWatch, PinnedFile, StartScript, _is_at_rest, _Thread
 from px4_sim_ros.px4.shared_core import SharedCore
 
 WAITS, LOOKS, READS, RUNS = (
@@ -283,3 +285,72 @@ def filesystem_of(folder):
 def test_nobody_is_waited_for_if_nobody_has_connected():
     watch = BootWatch(('127.0.0.1', 1))
     assert not watch.is_booting and watch.settle()
+
+
+# Whether the start script of an autopilot still runs, while its commands come and go.
+
+
+class Child:
+    """A process with a state, or one that has ended since it was listed."""
+
+    def __init__(self, state):
+        self._state = state
+
+    def status(self):
+        if self._state == 'gone':
+            raise psutil.NoSuchProcess(4711)
+        return self._state
+
+
+@pytest.mark.parametrize('children, runs', [
+    ([], False), (['gone'], False), ([psutil.STATUS_ZOMBIE], False),
+    ([psutil.STATUS_RUNNING], True), (['gone', psutil.STATUS_SLEEPING], True)])
+def test_it_runs_while_one_of_its_processes_does(children, runs, monkeypatch):
+    class Autopilot:
+        def __init__(self, pid):
+            pass
+
+        def children(self):
+            return map(Child, children)
+
+    monkeypatch.setattr(boot_watch, 'process_at', lambda address: 4711)
+    monkeypatch.setattr(psutil, 'Process', Autopilot)
+    assert StartScript(('127.0.0.1', 4711)).runs() is runs
+
+
+# A file that is pinned counts as locked memory of this process, as long as it is.
+
+SIZE_KIB = 64
+
+
+def locked_kib():
+    status = pathlib.Path('/proc/self/status').read_text()
+    return int(re.search(r'VmLck:\s+(\d+) kB', status)[1])
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / 'file'
+    path.write_bytes(bytes(SIZE_KIB * 1024))
+    return path
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] in range(SIZE_KIB * 1024),
+                    reason='this user may not pin so much')
+def test_it_is_locked_while_it_lives(path):
+    before = locked_kib()
+    pinned = PinnedFile(path)
+    assert pinned.is_pinned and locked_kib() == before + SIZE_KIB
+    del pinned
+    assert locked_kib() == before
+
+
+def test_what_may_not_be_pinned_is_read(path, monkeypatch):
+    monkeypatch.setattr('px4_sim_ros.px4.boot_watch._LIBC.mlock', lambda *region: -1)
+    assert not PinnedFile(path).is_pinned
+
+
+def test_an_empty_file_is_told(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(ValueError, match='empty'):
+        PinnedFile(tmp_path / 'file')

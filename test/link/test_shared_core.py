@@ -1,14 +1,24 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A thread that shares a core runs there at the lowest real-time priority, until it leaves."""
+from __future__ import annotations
+
+import contextlib
 import os
 import subprocess
 import sys
 import threading
 
 import pytest
+from stand_in_autopilot import StandInAutopilot
 
-from px4_sim_ros.px4.shared_core import SharedCore
+from px4_sim_ros.link.hil import block as hil_block
+from px4_sim_ros.link.hil.boot import Boot
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.px4.shared_core import OtherCores, SharedCore
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 
 
 def scheduling():
@@ -106,3 +116,87 @@ def test_another_thread_may_end_it_also_when_the_thread_is_gone():
     thread.join()
     shared.leave()
     assert scheduling() == before
+
+
+# The thread of the step is not where an autopilot is that keeps to a core.
+
+STEP_US = 4_000
+ZERO = (0.0, 0.0, 0.0)
+ALL = os.sched_getaffinity(0)
+
+
+
+@contextlib.contextmanager
+def sleeping(cores):
+    """Yield the id of a process that keeps to some cores."""
+    with subprocess.Popen(['sleep', '60']) as process:
+        os.sched_setaffinity(process.pid, cores)
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(len(ALL) == 1, reason='there is one core only')
+@pytest.mark.parametrize('cores, left', [
+    ({max(ALL)}, ALL - {max(ALL)}), ({min(ALL)}, ALL - {min(ALL)}), (ALL, ALL)])
+def test_a_thread_keeps_off_the_cores_of_a_process_that_leaves_it_some(cores, left):
+    other_cores = OtherCores()
+    with sleeping(cores) as process:
+        other_cores.keep_off(process)
+    assert os.sched_getaffinity(0) == left
+    # Whoever leaves for it may be another thread.
+    thread = threading.Thread(target=other_cores.leave)
+    thread.start()
+    thread.join()
+    assert os.sched_getaffinity(0) == ALL
+    other_cores.leave()
+    assert os.sched_getaffinity(0) == ALL
+
+
+@pytest.mark.skipif(len(ALL) == 1, reason='there is one core only')
+def test_of_two_each_gives_back_what_it_has_left():
+    first, second = OtherCores(), OtherCores()
+    with sleeping({max(ALL)}) as process:
+        first.keep_off(process)
+        second.keep_off(process)
+    second.leave()
+    assert os.sched_getaffinity(0) == ALL - {max(ALL)}
+    first.leave()
+    assert os.sched_getaffinity(0) == ALL
+
+
+@pytest.mark.skipif(len(ALL) == 1, reason='there is one core only')
+def test_a_process_that_has_ended_is_no_error():
+    with sleeping(ALL) as process:
+        pass
+    OtherCores().keep_off(process)
+    assert os.sched_getaffinity(0) == ALL
+
+
+@pytest.mark.skipif(len(ALL) == 1, reason='there is one core only')
+@pytest.mark.parametrize('shares_core, shares_process, left', [
+    (False, True, ALL - {max(ALL)}), (False, False, ALL), (True, True, ALL)])
+def test_a_bridge_does_so_while_an_autopilot_is_there(
+        shares_core, shares_process, left, instance, monkeypatch):
+    """But for one in a process of its own, and one that shares the core."""
+    configuration = load_configuration(
+        None, {'hil_bridge': {'instance': instance, 'shares_core': shares_core}})
+    monkeypatch.setattr(SharedCore, 'enter', lambda self: '')
+    monkeypatch.setattr(Boot, 'may_begin', lambda self: True)
+    with contextlib.ExitStack() as stack:
+        process = stack.enter_context(sleeping({max(ALL)}))
+        monkeypatch.setattr(hil_block, 'process_at', lambda address: process)
+        block = stack.enter_context(contextlib.closing(
+            hil_block.HilBlock(block_configuration(configuration, 'hil_bridge'))))
+        block.shares_process = shares_process
+        block.reset()
+        peer = stack.enter_context(contextlib.closing(StandInAutopilot(port_of(instance))))
+        peer.reply(STEP_US)
+        assert block.link.server.accept(1.0)
+        block.step(STEP_US, {
+            'imu/data_raw': ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), ZERO, 0.0, 0.0)})
+        assert block.finish(STEP_US)
+        assert os.sched_getaffinity(0) == left
+        block.leave()
+        assert os.sched_getaffinity(0) == ALL

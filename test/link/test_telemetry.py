@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message
 from stand_in_autopilot import HOST
 from transforms3d.euler import euler2mat, euler2quat
 
-from px4_sim_ros.link.pilot.link import PilotLink, pilot_port
+from px4_sim_ros.link.pilot.link import PilotLink, accept_only, pilot_port
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.codec import Decoder, Encoder
 from px4_sim_ros.messages.stamps import stamp_us
@@ -114,3 +114,75 @@ def test_the_estimate_at_rest_is_the_identity_facing_east():
     message = deserialize_message(Encoder(autopilot.ESTIMATE)(0, Estimate(
         0, (0.0,) * 3, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0,) * 3)), Odometry)
     assert message.twist.twist.linear.x == 1.0 and message.pose.pose.orientation.w == 1.0
+
+
+# What the kernel lets through to a pilot.
+
+MAV = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
+WANTED = MAV.heartbeat_encode(2, 3, 0, 0, 4).pack(MAV)
+TARGET = MAV.position_target_local_ned_encode(
+    7, 1, 0, *(0.5,) * 11).pack(MAV)                                # its id is above 80
+OTHER = MAV.attitude_encode(7, *(0.25,) * 6).pack(MAV)
+HIGH = MAV.play_tune_encode(1, 1, b'a').pack(MAV)                   # its id has two bytes
+SIGNED = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
+SIGNED.signing.secret_key, SIGNED.signing.sign_outgoing = b'x' * 32, True
+OLD = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
+OLD_FRAME = OLD.heartbeat_encode(2, 3, 0, 0, 4).pack(OLD, force_mavlink1=True)
+
+
+@pytest.fixture
+def pair():
+    """Return a socket with the filter, and a function that sends to it."""
+    with (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+          socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender):
+        receiver.bind(('127.0.0.1', 0))
+        receiver.setblocking(False)
+        accept_only(receiver, {mavlink.MAVLINK_MSG_ID_HEARTBEAT,
+                               mavlink.MAVLINK_MSG_ID_POSITION_TARGET_LOCAL_NED})
+        yield receiver, lambda data: sender.sendto(data, receiver.getsockname())
+
+
+def received(receiver):
+    found = []
+    while True:
+        try:
+            found.append(receiver.recv(65536))
+        except BlockingIOError:
+            return found
+
+
+def test_only_what_is_wanted_comes(pair):
+    receiver, send = pair
+    for data in OTHER, WANTED, HIGH, OTHER, TARGET, OTHER:
+        send(data)
+    assert received(receiver) == [WANTED, TARGET]
+
+
+@pytest.mark.parametrize('data', [
+    OTHER + WANTED, OTHER + OTHER, OTHER[:-1], OTHER + b'x', OLD_FRAME,
+    SIGNED.attitude_encode(7, *(0.25,) * 6).pack(SIGNED), b'', b'\xfd', b'\xfd\x01', b'garbage'])
+def test_what_is_no_single_frame_is_for_whoever_parses_it(pair, data):
+    """What ends before the length of its payload is dropped: it holds no frame."""
+    receiver, send = pair
+    send(data)
+    send(WANTED)
+    assert received(receiver) == [*([data] if len(data) > 1 else []), WANTED]
+
+
+def test_another_filter_takes_its_place(pair):
+    receiver, send = pair
+    accept_only(receiver, {mavlink.MAVLINK_MSG_ID_ATTITUDE})
+    send(WANTED)
+    send(OTHER)
+    assert received(receiver) == [OTHER]
+
+
+def test_a_sender_at_another_port_is_not_heard(pair):
+    receiver, send = pair
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.bind(('127.0.0.1', 0))
+        accept_only(receiver, {mavlink.MAVLINK_MSG_ID_HEARTBEAT}, own.getsockname()[1])
+        send(WANTED)
+        own.sendto(OTHER, receiver.getsockname())
+        own.sendto(WANTED, receiver.getsockname())
+    assert received(receiver) == [WANTED]

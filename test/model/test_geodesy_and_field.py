@@ -9,11 +9,16 @@ import math
 import numpy as np
 import pytest
 from pymap3d.vincenty import vdist
-from verification.earth import radii_m
+from transforms3d.axangles import axangle2mat
+from transforms3d.quaternions import quat2mat
+from verification.earth import FLATTENING, SEMI_MAJOR_M, closed_form, radii_m
 from verification.environment import HOMES
 from verification.plants import STILL_TRUTH, configuration
 
+from px4_sim_ros.model import frames, rotation
+from px4_sim_ros.model.environment.atmosphere import STANDARD, Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.environment.magnetic_field import MagneticField, field_enu_t, local_field_t
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.sensors.gnss import Gnss
@@ -106,3 +111,125 @@ def test_magnetic_field_has_neither_sources_nor_curl(latitude, longitude):
     slopes[1] -= np.array((0.0, -up, north)) * 1000.0 / along_meridian_m
     assert slopes == pytest.approx(slopes.T, abs=1e-13)
     assert np.trace(slopes) == pytest.approx(0.0, abs=1e-13)
+
+
+# Gravity: the series of WGS-84, and what the world takes of it.
+
+M = 0.00344978650684                    # derived in NIMA TR8350.2
+LATITUDES = (0.0, 30.0, 45.0, 47.397742, -60.0, 90.0)
+
+
+def series(latitude_deg, height_m):
+    """Return gravity as equations 4-1 and 4-3 have it, from the two published ends."""
+    b = SEMI_MAJOR_M * (1.0 - FLATTENING)
+    sin2 = math.sin(math.radians(latitude_deg)) ** 2
+    cos2 = 1.0 - sin2
+    surface = (SEMI_MAJOR_M * 9.7803253359 * cos2 + b * 9.8321849378 * sin2) / math.sqrt(
+        SEMI_MAJOR_M ** 2 * cos2 + b ** 2 * sin2)
+    return surface * (
+        1.0 - 2.0 / SEMI_MAJOR_M * (1.0 + FLATTENING + M - 2.0 * FLATTENING * sin2) * height_m
+        + 3.0 / SEMI_MAJOR_M ** 2 * height_m ** 2)
+
+
+@pytest.mark.parametrize('latitude', LATITUDES)
+@pytest.mark.parametrize('home_m', [0.0, 535.3, 4000.0])
+def test_polynomial_is_the_series_of_the_report(latitude, home_m):
+    """From home on upwards and a little below."""
+    gravity = Gravity.wgs84(latitude, home_m)
+    for height in (-100.0, 0.0, 1.0, 500.0, 1000.0):
+        assert gravity.at(height) == pytest.approx(series(latitude, home_m + height), abs=1e-9)
+
+
+def test_uniform_gravity(world):
+    """The same at every height: what the world has by default."""
+    assert world.gravity() == Gravity.uniform(world.gravity_m_s2)
+    assert [world.gravity().at(h) for h in (-1e4, 0.0, 1e4)] == [world.gravity_m_s2] * 3
+
+
+def test_normal_gravity_at_home(world):
+    """Home's height above the ellipsoid is that above the sea and the geoid's."""
+    altered = dataclasses.replace(
+        world, gravity_model='wgs84', home_latitude_deg=47.397742, home_altitude_m=488.0,
+        geoid_height_m=47.3)
+    assert altered.gravity().at(0.0) == pytest.approx(closed_form(47.397742, 535.3), abs=1e-7)
+
+
+# The atmosphere over any sea level, against hydrostatics.
+
+HOT = Atmosphere(sea_level_pressure_pa=99000.0, sea_level_temperature_k=308.15)
+
+
+@pytest.mark.parametrize('height', [-100.0, 0.0, 488.0, 5000.0, 11000.0])
+def test_pressure_altitude_undoes_pressure(height):
+    """There and back to a micrometre."""
+    for air in (STANDARD, HOT):
+        assert air.pressure_altitude_m(air.pressure_pa(height)) == pytest.approx(
+            height, abs=1e-6)
+
+
+def test_density_at_sea_level():
+    """It is that of the table, to the digits that it has."""
+    assert STANDARD.density_kg_m3(0.0) == pytest.approx(1.225, rel=1e-6)
+
+
+@pytest.mark.parametrize('height', [0.0, 488.0, 3000.0, 11000.0])
+def test_air_over_another_sea_level(height):
+    """It is a gas, p = rho R T, and carries its own weight: dp/dh = -rho g."""
+    density = HOT.density_kg_m3(height)
+    assert HOT.pressure_pa(0.0) == 99000.0
+    assert HOT.temperature_k(height) == pytest.approx(308.15 - 0.0065 * height, abs=1e-9)
+    assert HOT.pressure_pa(height) == pytest.approx(
+        density * 287.05287 * HOT.temperature_k(height), rel=1e-12)
+    slope = (HOT.pressure_pa(height + 1.0) - HOT.pressure_pa(height - 1.0)) / 2.0
+    assert slope == pytest.approx(-density * 9.80665, rel=1e-6)
+
+
+def test_no_air_above_the_layer():
+    """Where the formula would take the root of a negative number there is a vacuum."""
+    assert (STANDARD.pressure_pa(60e3), STANDARD.density_kg_m3(60e3)) == (0.0, 0.0)
+
+
+def test_world_has_the_air_of_its_parameters(world):
+    """Standard by default."""
+    assert world.atmosphere() == STANDARD
+    altered = dataclasses.replace(
+        world, sea_level_pressure_pa=99000.0, sea_level_temperature_k=308.15)
+    assert altered.atmosphere() == HOT
+
+
+# Attitudes that one can picture, tiny turns, headings and whole turns.
+
+HALF = math.sqrt(0.5)
+
+
+@pytest.mark.parametrize(('enu_flu', 'ned_frd'), [
+    ((1.0, 0.0, 0.0, 0.0), (HALF, 0.0, 0.0, HALF)),     # facing east is a heading of 90 deg
+    ((HALF, 0.0, 0.0, HALF), (1.0, 0.0, 0.0, 0.0)),     # facing north is no turn at all
+])
+def test_attitudes_that_one_can_picture(enu_flu, ned_frd):
+    """Level, facing east and north; the sign of the quaternion does not matter."""
+    q = frames.quaternion_enu_flu_to_ned_frd(enu_flu)
+    assert abs(np.dot(q, ned_frd)) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_tiny_turns_do_not_divide_by_zero():
+    """A turn by |v| about v, against transforms3d."""
+    v = (1e-10, 2e-10, 0.0)
+    assert quat2mat(rotation.from_rotation_vector(v)) == pytest.approx(
+        axangle2mat(v, math.hypot(*v)), abs=1e-15)
+    assert rotation.from_rotation_vector((0.0, 0.0, 0.0)) == (1.0, 0.0, 0.0, 0.0)
+
+
+def test_cross_product_and_heading():
+    """The product a x b by NumPy; the heading is counter-clockwise from east, whatever the tilt."""
+    assert rotation.cross((1, 2, 3), (4, 6, 5)) == tuple(np.cross((1, 2, 3), (4, 6, 5)))
+    yaw = rotation.from_rotation_vector((0.0, 0.0, 0.7))
+    pitch = rotation.from_rotation_vector((0.0, 0.4, 0.0))
+    assert rotation.yaw_rad(rotation.multiply(yaw, pitch)) == pytest.approx(0.7, abs=1e-15)
+
+
+@pytest.mark.parametrize('turns', [-3, -1, 0, 2])
+def test_wrapped_angle_differs_by_whole_turns(turns):
+    """The result lies within half a turn of zero."""
+    assert rotation.wrap_rad(2.5 + turns * math.tau) == pytest.approx(2.5, abs=1e-14)
+    assert abs(rotation.wrap_rad(3.5 + turns * math.tau)) <= math.pi

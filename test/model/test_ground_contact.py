@@ -3,17 +3,25 @@
 """Standing, falling, tipping and sliding on flat ground."""
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 
+import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import mat2quat
+from verification import plants
 from verification.ground import mechanical_energy, tilt_deg
-from verification.plants import REST, rested
+from verification.plants import REST, STILL_TRUTH, rested
 
 from px4_sim_ros.model.body.rotors import RotorSet
+from px4_sim_ros.model.environment.ground import LEVEL, Ground
+from px4_sim_ros.model.sensors.optical_flow import OpticalFlow, OpticalFlowParameters
+from px4_sim_ros.model.sensors.range_finder import RangeFinder, RangeFinderParameters
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 
 @pytest.fixture
@@ -142,3 +150,143 @@ def test_wind_does_not_push_it_along(grounded):
         truth = grounded.step(REST, (10.0, 0.0, 0.0))
     assert math.dist(truth.position_enu, start) < 2e-3
     assert truth.velocity_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
+
+
+# Ground that rises: standing, sliding, lifting off, and what range finder and camera see.
+
+SLOPE_DEG, UPHILL_DEG = 12.0, 30.0
+SLOPE, UPHILL = math.radians(SLOPE_DEG), math.radians(UPHILL_DEG)
+LEVEL_BODY = np.eye(3)
+# Unit vectors, ENU: uphill along the ground, and across it.
+UP_THE_HILL = np.array([
+    math.cos(SLOPE) * math.sin(UPHILL), math.cos(SLOPE) * math.cos(UPHILL), math.sin(SLOPE)])
+NORMAL = np.array([
+    -math.sin(SLOPE) * math.sin(UPHILL), -math.sin(SLOPE) * math.cos(UPHILL), math.cos(SLOPE)])
+
+
+@pytest.fixture
+def on_slope(dragless, build_dynamics, world):
+    """Return a function that lets the Iris stand on ground that slopes, without air."""
+    def build(slope_deg, uphill_deg=UPHILL_DEG, vehicle=dragless):
+        level = plants.uniform(world.gravity_m_s2, 1.225)
+        return build_dynamics(vehicle, environment=dataclasses.replace(
+            level, ground=Ground.sloping(slope_deg, uphill_deg)), ground=True)
+    return build
+
+
+def up_of(truth):
+    """Return the body's z axis, ENU."""
+    w, x, y, z = truth.attitude
+    return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
+
+
+@pytest.mark.parametrize('name', ['iris', 'x500', 'tailsitter'])
+def test_stands_still_across_the_slope_from_the_first_step_on(on_slope, name):
+    """As its springs let it; those along the slope hold the weight's part along it."""
+    vehicle = dataclasses.replace(load_vehicle(name), battery=None)
+    dynamics = on_slope(SLOPE_DEG, vehicle=vehicle)
+    start = np.array(dynamics.truth().position_enu)
+    for _ in range(250):
+        truth = dynamics.step(vehicle.rest)
+        assert np.linalg.norm(truth.velocity_flu) < 1e-5
+        assert np.linalg.norm(truth.rate_flu) < 1e-4
+    for _ in range(2250):
+        later = dynamics.step(vehicle.rest)
+    assert later.position_enu == pytest.approx(tuple(start), abs=1e-6)
+    assert start - (NORMAL @ start) * NORMAL == pytest.approx(np.zeros(3), abs=1e-9)
+    assert up_of(later) == pytest.approx(NORMAL, abs=0.02)
+    # What an accelerometer would show: gravity in body axes.
+    assert np.array(later.acceleration_flu) == pytest.approx(np.zeros(3), abs=1e-5)
+
+
+def test_slides_down_where_it_is_steeper_than_friction_holds(on_slope, dragless, world):
+    """Coulomb: it goes faster by g (sin s - mu cos s)."""
+    mu = dragless.contact_model.friction_coefficient
+    slope_deg = math.degrees(math.atan(mu)) + 8.0
+    assert slope_deg < 45.0
+    slope = math.radians(slope_deg)
+    dynamics = on_slope(slope_deg)
+    before = math.hypot(*rested(dynamics, 0.5).velocity_flu)
+    gain = math.hypot(*rested(dynamics, 1.0).velocity_flu) - before
+    expected = world.gravity_m_s2 * (math.sin(slope) - mu * math.cos(slope))
+    assert gain == pytest.approx(expected, rel=0.01)
+
+
+def test_level_ground_is_a_slope_of_nothing(on_slope, dragless, build_dynamics):
+    level = rested(build_dynamics(dragless, ground=True), 0.2)
+    assert rested(on_slope(0.0), 0.2) == level
+    assert Ground.sloping(0.0, 50.0) == LEVEL
+
+
+def test_lifts_off_across_the_slope_and_is_free(on_slope, on_mains, world):
+    """Its thrust points along the normal: it drifts downhill by T/m sin s."""
+    dynamics = on_slope(SLOPE_DEG, vehicle=plants.without_drag(on_mains))
+    speed = 1.2 * on_mains.hover_speed_rad_s(world.gravity_m_s2)
+    dynamics.state[13:17] = speed
+    dynamics.state[2] += 5.0                      # out of reach of the ground
+    truth = dynamics.step((speed,) * 4)
+    across, along = np.array(truth.acceleration_flu), up_of(truth)
+    assert along == pytest.approx(NORMAL, abs=2e-3)      # its feet below have sunk further
+    assert across[:2] == pytest.approx(
+        _gravity_in_body(dynamics, world)[:2], abs=1e-6)
+
+
+def _gravity_in_body(dynamics, world):
+    w, x, y, z = dynamics.state[6:10]
+    down = np.array([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])
+    return -world.gravity_m_s2 * down
+
+
+@pytest.fixture
+def hill(world):
+    return dataclasses.replace(world, ground_slope_deg=SLOPE_DEG, ground_uphill_deg=UPHILL_DEG)
+
+
+def truth_at(position_enu, rotation=LEVEL_BODY, velocity_flu=(0.0, 0.0, 0.0)):
+    return STILL_TRUTH._replace(
+        position_enu=tuple(position_enu), attitude=tuple(mat2quat(rotation)),
+        velocity_flu=velocity_flu)
+
+
+def parameters_of(kind, node, **values):
+    return load_configuration(None, {'': {f'instances.{node}': 1}, node: values}).of_node(
+        node, kind)
+
+
+def test_a_range_finder_sees_the_plane_along_its_beam(hill):
+    """The ray p + t d meets n . x = 0 at t = -(n . p) / (n . d)."""
+    parameters = parameters_of(
+        RangeFinderParameters, 'range_finder', noise_m=0.0, field_of_view_deg=0.0,
+        position_m=[0.0, 0.0, 0.0], max_range_m=100.0, min_range_m=0.01)
+    finder = RangeFinder('range_finder', parameters, hill)
+    place = np.array([3.0, -4.0, 12.0])
+    for rotation in np.eye(3), axangle2mat([1.0, 0.5, 0.2], 0.3):
+        beam = rotation @ [0.0, 0.0, -1.0]
+        expected = -(NORMAL @ place) / (NORMAL @ beam)
+        found = finder.measure(truth_at(place, rotation)).range_m
+        assert found == pytest.approx(expected, rel=1e-6)       # of 32 bits
+
+
+def test_optical_flow_is_that_of_the_plane(hill):
+    """Along the optical axis of a level camera the ground is as far as the beam is long."""
+    parameters = parameters_of(
+        OpticalFlowParameters, 'optical_flow', noise_rad_s=0.0, position_m=[0.0, 0.0, 0.0],
+        max_distance_m=100.0)
+    camera = OpticalFlow('optical_flow', parameters, hill)
+    place = np.array([0.0, 0.0, 10.0]) + 20.0 * np.array([math.sin(UPHILL), math.cos(UPHILL), 0.0])
+    distance = 10.0 - 20.0 * math.tan(SLOPE)
+    flow = camera.measure(truth_at(place, velocity_flu=(1.0, 0.5, 0.0)))
+    assert flow.rate_flu == pytest.approx((0.5 / distance, -1.0 / distance, 0.0), rel=1e-9)
+
+
+def test_start_is_on_the_ground_wherever_it_is(build_dynamics, dragless, world):
+    """The feet of a vehicle that starts uphill of home are at height 0 across the plane."""
+    environment = dataclasses.replace(
+        plants.uniform(world.gravity_m_s2, 1.225), ground=Ground.sloping(SLOPE_DEG, UPHILL_DEG))
+    home = build_dynamics(dragless, environment=environment, ground=True)
+    there = build_dynamics(dragless, environment=environment, ground=True, start_east_m=10.0,
+                           start_north_m=-5.0, start_heading_deg=200.0)
+    for dynamics in home, there:
+        rested(dynamics, 0.5)
+    heights = [NORMAL @ np.array(d.truth().position_enu) for d in (home, there)]
+    assert heights[1] == pytest.approx(heights[0], abs=1e-6)

@@ -12,7 +12,22 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat
 
+from px4_sim_ros.model.body.alterations import UNALTERED
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.next_sample import NextSample
+from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.sensors.imu import Imu
+from px4_sim_ros.model.sensors.noise import (
+    ACCELERATION,
+    RATE,
+    GaussMarkov,
+    GaussMarkovVector,
+    RotorVibration,
+    VectorNoise,
+    passed,
+)
+from px4_sim_ros.model.world import Environment
+from px4_sim_ros.spec.configuration import load_configuration
 
 POSITION_M = (0.3, -0.2, 0.5)
 MOUNTING_DEG = (20.0, -35.0, 130.0)
@@ -208,3 +223,281 @@ def test_a_motion_that_is_no_number_is_passed_on(ideal, still_truth, world):
     measured = imu.measure(still_truth._replace(rate_flu=(math.nan, math.inf, 1.0)))
     assert math.isnan(measured.rate_flu[0])
     assert measured.rate_flu[1:] == pytest.approx((5.0, 1.0))
+
+
+# The statistics of the IMU's noise and biases.
+
+
+def measured(imu, truth, count):
+    """Return the rates and the specific forces of so many samples, without gravity."""
+    samples = [imu.measure(truth) for _ in range(count)]
+    return (np.array([s.rate_flu for s in samples]),
+            np.array([s.specific_force_flu for s in samples]) - (0.0, 0.0, 9.80665))
+
+
+@pytest.fixture(scope='module')
+def default_samples(configuration, world, still_truth):
+    """Return 400 s of a still IMU with the default noise: rate and specific force."""
+    return measured(Imu('imu', configuration.nodes['imu'], world), still_truth, 100_000)
+
+
+@pytest.fixture(scope='module')
+def only(quiet_imu):
+    """Return a function that builds the parameters of an IMU with only the given noise."""
+    lasting = {'gyro_bias_correlation_time_s': 1e9, 'accel_bias_correlation_time_s': 1e9}
+
+    def parameters(**changes):
+        return quiet_imu(**lasting | changes)
+    return parameters
+
+
+def test_sample_noise_is_density_times_root_of_the_rate(
+        default_samples, configuration, world, still_truth):
+    """0.00138 rad/s and 0.0101 m/s^2 at 250 Hz, and the variances say so."""
+    rate, force = default_samples
+    assert rate.std() == pytest.approx(0.00138, rel=0.01)
+    assert force.std() == pytest.approx(0.0101, rel=0.01)
+    sample = Imu('imu', configuration.nodes['imu'], world).measure(still_truth)
+    assert sample.rate_variance == pytest.approx(rate.var(), rel=0.02)
+    assert sample.specific_force_variance == pytest.approx(force.var(), rel=0.02)
+
+
+def test_axes_and_sensors_are_uncorrelated(default_samples):
+    """All six channels: below 4.5 / sqrt(n)."""
+    correlation = np.corrcoef(np.hstack(default_samples).T) - np.eye(6)
+    assert np.abs(correlation).max() < 4.5 / math.sqrt(len(default_samples[0]))
+
+
+def test_white_noise_is_the_same_with_a_bias(configuration, world, still_truth):
+    """The bias has its own random numbers."""
+    defaults = configuration.nodes['imu']
+    biased = dataclasses.replace(
+        defaults, gyro_turn_on_bias=0.5, gyro_bias_correlation_time_s=1e9)
+    first, second = (Imu('imu', p, world) for p in (defaults, biased))
+    differences = [
+        np.subtract(second.measure(still_truth).rate_flu, first.measure(still_truth).rate_flu)
+        for _ in range(3)]
+    assert np.ptp(differences, axis=0) == pytest.approx(np.zeros(3), abs=1e-8)
+
+
+def test_drifting_bias_is_a_gauss_markov_process():
+    """Stationary variance q^2 tau / 2 and correlation exp(-h / tau), 30000 time constants."""
+    drive, tau, period = 0.3, 2.0, 1.0
+    bias = GaussMarkovVector(drive, tau, period, NormalStream(1, 'bias'))
+    x = np.array([bias.next() for _ in range(60_000)])
+    assert x.var() == pytest.approx(drive ** 2 * tau / 2.0, rel=0.03)
+    assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-period / tau), rel=0.03)
+
+
+def test_wander_is_a_gauss_markov_process():
+    """The configured standard deviation, from the first sample on, and exp(-h / tau)."""
+    wander = GaussMarkov(0.7, 2.0, 1.0, NormalStream(1, 'wander'))
+    x = np.array([wander.next() for _ in range(60_000)])
+    assert x.std() == pytest.approx(0.7, rel=0.02)
+    assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-0.5), rel=0.03)
+    first = [GaussMarkov(0.7, 1e9, 1.0, NormalStream(seed, 'wander')).next() for seed in range(400)]
+    assert np.std(first) == pytest.approx(0.7, rel=0.1)
+
+
+def test_turn_on_bias_is_drawn_and_added(only, world, still_truth):
+    """Its spread over 300 seeds is the configured one, and each gyro keeps its own."""
+    first, later = [], []
+    for seed in range(300):
+        imu = Imu('imu', only(gyro_turn_on_bias=0.02), dataclasses.replace(world, seed=seed))
+        first.append(imu.measure(still_truth).rate_flu)
+        later.append([imu.measure(still_truth) for _ in range(5)][-1].rate_flu)
+    assert np.std(first) == pytest.approx(0.02, rel=0.1)
+    assert np.array(later) == pytest.approx(np.array(first), rel=1e-6)
+
+
+def test_a_turn_on_bias_stays_while_the_drift_beside_it_wanders(world):
+    """By the closed form: over seeds the mean square is b^2 + q^2 tau / 2 (1 - exp(-2 t / tau))."""
+    turn_on, drive, tau, period = 0.2, 0.05, 3.0, 1.0
+    for samples in 1, 3, 60:
+        values = []
+        for seed in range(700):
+            noise = VectorNoise(0.0, drive, tau, turn_on, period, seed, 'imu/accel')
+            noise.skip(samples - 1)
+            values.append(noise.add_to((0.0, 0.0, 0.0)))
+        drift = 0.5 * drive ** 2 * tau * -math.expm1(-2.0 * samples * period / tau)
+        assert np.mean(np.square(values)) == pytest.approx(turn_on ** 2 + drift, rel=0.06)
+    # Alone it is the same for ever.
+    alone = VectorNoise(0.0, 0.0, tau, turn_on, period, 5, 'imu/accel')
+    first = alone.add_to((0.0, 0.0, 0.0))
+    alone.skip(1200)
+    assert alone.add_to((0.0, 0.0, 0.0)) == first != (0.0, 0.0, 0.0)
+
+
+def test_gyro_and_accelerometer_use_their_own_time_constants(only, world, still_truth):
+    """Of drifts with the same drive that with tau = 4 ms is sqrt(q^2 tau / 2), at once."""
+    parameters = only(
+        gyro_random_walk=1.0, gyro_bias_correlation_time_s=0.004, accel_random_walk=1.0)
+    imu = Imu('imu', parameters, world)
+    samples = [imu.measure(still_truth) for _ in range(3000)]
+    rates = np.array([sample.rate_flu for sample in samples])
+    forces = np.array([sample.specific_force_flu for sample in samples])
+    assert rates.std() == pytest.approx(math.sqrt(0.002), rel=0.05)
+    assert np.diff(forces, axis=0).std() == pytest.approx(math.sqrt(0.004), rel=0.05)
+
+
+# What rotors shake an IMU with, against closed forms.
+
+AT_RAD_S, PERIOD_S = 600.0, 0.004
+
+
+def turning(still_truth, speeds, time_s):
+    angles = [math.remainder(speed * time_s, math.tau) for speed in speeds]
+    return still_truth._replace(
+        rotor_speeds_rad_s=tuple(speeds), rotor_angles_rad=tuple(angles))
+
+
+def added(vibration, still_truth, speeds, times_s):
+    return np.array([vibration.add_to((0.0, 0.0, 0.0), turning(still_truth, speeds, t))
+                     for t in times_s])
+
+
+@pytest.mark.parametrize('harmonic', [1, 2, 3])
+@pytest.mark.parametrize('power', [ACCELERATION, RATE])
+def test_a_harmonic_and_its_amplitude(still_truth, harmonic, power):
+    """Fourier's coefficient at n w is the amplitude that grew with w, less what a mean takes."""
+    speed, size = 450.0, 0.8
+    amplitudes = [size if n == harmonic else 0.0 for n in (1, 2, 3)]
+    vibration = RotorVibration(amplitudes, AT_RAD_S, power, PERIOD_S, 3, 'imu')
+    # Whole turns, in many samples.
+    times = np.arange(900) * (math.tau / speed) / 90.0
+    samples = added(vibration, still_truth, [speed], times)
+    found = 2.0 * np.abs(np.exp(-1j * harmonic * speed * times) @ samples) / len(times)
+    left = math.sin(0.5 * harmonic * speed * PERIOD_S) / (0.5 * harmonic * speed * PERIOD_S)
+    assert found == pytest.approx(
+        np.full(3, size * (speed / AT_RAD_S) ** power * abs(left)), rel=1e-9)
+    assert samples.std(axis=0) == pytest.approx(found / math.sqrt(2.0), rel=1e-9)
+
+
+def test_a_sample_is_the_mean_since_the_one_before(still_truth):
+    speeds, amplitudes, end_s = [300.0, -700.0], (0.5, 0.2, 0.1), 1.0
+    sampled = RotorVibration(amplitudes, AT_RAD_S, ACCELERATION, PERIOD_S, 3, 'imu')
+    instant = RotorVibration(amplitudes, AT_RAD_S, ACCELERATION, 1e-12, 3, 'imu')
+    count = 2000
+    middles = end_s - PERIOD_S * (np.arange(count) + 0.5) / count
+    # The midpoint rule is off by (n w h / count)^2 / 24.
+    assert added(sampled, still_truth, speeds, [end_s])[0] == pytest.approx(
+        added(instant, still_truth, speeds, middles).mean(axis=0), abs=1e-6)
+
+
+def test_a_mean_over_a_turn_leaves_nothing():
+    assert passed(0.0) == 1.0 and passed(math.tau) == pytest.approx(0.0, abs=1e-15)
+    assert passed(math.pi) == pytest.approx(2.0 / math.pi)
+
+
+def test_powers_of_rotors_add(still_truth):
+    """Phases are independent, so over many beats the variances add."""
+    vibration = RotorVibration((1.0, 0.0, 0.0), AT_RAD_S, ACCELERATION, 1e-12, 5, 'imu')
+    speeds = [AT_RAD_S, AT_RAD_S + 20.0, AT_RAD_S + 45.0, AT_RAD_S - 35.0]
+    samples = added(vibration, still_truth, speeds, np.arange(0.0, 2.0 * math.tau, 1e-3))
+    expected = sum((speed / AT_RAD_S) ** 4 for speed in speeds) / 2.0
+    assert samples.var(axis=0) == pytest.approx(np.full(3, expected), rel=0.02)
+
+
+def test_an_imu_that_is_shaken(quiet_imu, world, still_truth):
+    """Standing rotors shake nothing, and an IMU that none shakes has the bits that it had."""
+    shaken = Imu('imu', quiet_imu(
+        accel_vibration=(3.0, 0.0, 0.0), gyro_vibration=(0.2, 0.0, 0.0)), world)
+    calm = Imu('imu', quiet_imu(), world)
+    at_rest = turning(still_truth, [0.0] * 4, 0.0)
+    assert shaken.measure(at_rest) == calm.measure(at_rest)
+    flying = turning(still_truth, [600.0] * 4, 0.3)
+    one, other = shaken.measure(flying), calm.measure(flying)
+    assert other == calm.measure(at_rest)
+    assert all(a != b for a, b in zip(one.specific_force_flu, other.specific_force_flu))
+    assert all(a != b for a, b in zip(one.rate_flu, other.rate_flu))
+    again = Imu('imu', quiet_imu(
+        accel_vibration=(3.0, 0.0, 0.0), gyro_vibration=(0.2, 0.0, 0.0)), world)
+    assert again.measure(flying) == one
+
+
+# What an IMU will read at the end of the next step is what it reads then, bit by bit.
+
+STEP_US = 4000
+
+
+def models(vehicle='iris', integrator='rk4', world=None, **imu):
+    """Return the motion and the IMU of a vehicle."""
+    c = load_configuration(None, {
+        '': {'vehicle': vehicle, **(world or {})}, 'dynamics': {'integrator': integrator},
+        'imu': imu})
+    return (Dynamics(c.nodes['dynamics'], c.vehicle, Environment.of(c.world), STEP_US),
+            Imu('imu', c.nodes['imu'], c.world), c.vehicle)
+
+
+def references(vehicle, step):
+    """Return another one for each actuator in each step: it rises, turns and comes down."""
+    controls = [0.72 + 0.1 * math.sin(0.03 * step + i) for i in range(16)]
+    return vehicle.references(controls, step > 5)
+
+
+@pytest.mark.parametrize('options', [
+    {}, {'integrator': 'euler'}, {'vehicle': 'standard_vtol'}, {'vehicle': 'rover_ackermann'},
+    {'world': {'gravity_model': 'wgs84', 'ground_slope_deg': 5.0}},
+    {'gyro_random_walk': 0.0, 'gyro_turn_on_bias': 0.0, 'gyro_noise_density': 0.0},
+], ids=str)
+def test_it_is_what_the_imu_reads_then(options):
+    dynamics, imu, vehicle = models(**options)
+    ahead, found, highest_m = NextSample.of(dynamics, imu), 0, 0.0
+    for step in range(600):
+        now, wind = references(vehicle, step), (3.0 * math.sin(0.01 * step), -1.0, 0.2)
+        expected = None
+        if step % 5 and ahead.prepare(dynamics.time_us + STEP_US, wind):
+            expected = ahead.after(now)
+        measured = imu.measure(dynamics.step(now, wind))
+        highest_m = max(highest_m, dynamics.state[2])
+        if expected is not None:
+            found += 1
+            # As texts, which show the sign of a zero.
+            assert str(expected) == str(measured)
+    assert found == 480
+    assert vehicle.drives or highest_m > 0.3
+
+
+def test_to_look_ahead_changes_nothing():
+    (dynamics, imu, vehicle), (other, other_imu, _) = models(), models()
+    ahead = NextSample.of(dynamics, imu)
+    for step in range(50):
+        ahead.prepare(dynamics.time_us + STEP_US, (0.0, 0.0, 0.0))
+        ahead.after(references(vehicle, step + 7))          # which it does not get
+        now = references(vehicle, step)
+        assert imu.measure(dynamics.step(now)) == other_imu.measure(other.step(now))
+
+
+@pytest.mark.parametrize('options', [
+    {'integrator': 'rk45'}, {'sampling': 'mean'}, {'position_m': [0.1, 0.0, 0.0]},
+    {'mounting_deg': [0.0, 0.0, 90.0]}, {'accel_vibration': [1.0, 0.0, 0.0]},
+    {'gyro_resolution': 0.001},
+], ids=str)
+def test_other_motions_and_other_imus_have_to_wait(options):
+    dynamics, imu, _ = models(**options)
+    assert NextSample.of(dynamics, imu) is None
+
+
+def test_what_is_beyond_the_range_has_to_wait():
+    dynamics, imu, vehicle = models(accel_range=5.0)
+    ahead = NextSample.of(dynamics, imu)
+    assert ahead.prepare(STEP_US, (0.0, 0.0, 0.0))
+    assert ahead.after(vehicle.rest) is None
+    assert imu.measure(dynamics.step(vehicle.rest)).specific_force_flu[2] == 5.0
+
+
+def test_a_motion_that_leaves_all_bounds_has_to_wait():
+    dynamics, imu, vehicle = models()
+    ahead = NextSample.of(dynamics, imu)
+    dynamics.state[2] = 999_999.9
+    dynamics.state[5] = 1e5
+    assert ahead.prepare(STEP_US, (0.0, 0.0, 0.0))
+    assert ahead.after(vehicle.rest) is None
+
+
+def test_a_load_moves_the_centre_of_mass_and_then_it_has_to_wait():
+    dynamics, imu, _ = models()
+    ahead = NextSample.of(dynamics, imu)
+    assert ahead.prepare(STEP_US, (0.0, 0.0, 0.0))
+    dynamics.alter(UNALTERED._replace(mass_kg=0.3, moment_kg_m=(0.06, 0.0, 0.0)))
+    assert not ahead.prepare(STEP_US, (0.0, 0.0, 0.0))

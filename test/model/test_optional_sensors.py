@@ -5,15 +5,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
+import pathlib
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import axangle2quat, quat2mat
 
+from px4_sim_ros.model.environment.turbulence import DrydenTurbulence, Longitudinal, Transverse
+from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters
+from px4_sim_ros.model.sensors.gnss import FixType, Gnss
 from px4_sim_ros.model.sensors.optical_flow import OpticalFlow, OpticalFlowParameters
 from px4_sim_ros.model.sensors.range_finder import (
     DIRECTIONS,
@@ -22,6 +30,9 @@ from px4_sim_ros.model.sensors.range_finder import (
 )
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometry, VisualOdometryParameters
 from px4_sim_ros.model.truth import SensorInputs
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.step.graph import load
 
 CENTRE = (0.0, 0.0, 0.0)
 
@@ -421,3 +432,157 @@ def test_odometry_drift_grows_with_the_root_of_time(world, moving_truth):
     spread = np.array(drifts).std(axis=(0, 2))
     for count in (1, 25, 100):
         assert spread[count - 1] == pytest.approx(0.05 * math.sqrt(count * period_s), rel=0.1)
+
+
+# Noise of a sensor that was stopped: it goes on as if it had not been.
+
+# Every error that changes with time, with a size that shows.
+ERRORS = {
+    'imu': {'gyro_random_walk': 0.1, 'accel_random_walk': 0.1, 'gyro_turn_on_bias': 0.1,
+            'accel_misalignment': 0.1, 'accel_vibration': [1.0, 0.5, 0.0]},
+    'magnetometer': {'random_walk': 1e-8, 'turn_on_bias': 1e-7},
+    'barometer': {'wander_pa': 3.0, 'drift_pa_s': 0.1, 'warm_up_pa': 10.0},
+    'gps': {'error_correlation_time_s': 3.0},
+    'airspeed': {}, 'range_finder': {}, 'optical_flow': {},
+    'visual_odometry': {'position_random_walk': 0.1},
+    'wind': {'speed_m_s': 8.0},
+}
+OPTIONAL = {f'instances.{kind}': 1 for kind in (
+    'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')}
+
+
+def block_of(sensor, wind='ornstein_uhlenbeck'):
+    """Return the block of a sensor with its errors."""
+    configuration = block_configuration(load_configuration(
+        None, {'': OPTIONAL | {'wind': wind}, sensor: ERRORS[sensor]}), sensor)
+    return load(configuration.graph.nodes[sensor].block)(configuration)
+
+
+@pytest.mark.parametrize(('sensor', 'wind'), [
+    *((sensor, 'ornstein_uhlenbeck') for sensor in ERRORS),
+    *(('wind', wind) for wind in WIND_CHOICES if wind not in ('none', 'dryden'))])
+def test_a_sensor_goes_on_with_the_noise_of_its_time(sensor, wind, still_truth):
+    """Bit by bit that of one that was never stopped, over more than a block of random numbers."""
+    on, stopped = block_of(sensor, wind), block_of(sensor, wind)
+    period_us = on.configuration.world.period_us(sensor)
+
+    def step(block, i):
+        output, = block.step(i * period_us, {'ground_truth/odom': still_truth._replace(
+            time_us=i * period_us, position_enu=(0.0, 0.0, 5.0))}).values()
+        return output
+
+    on.reset()
+    stopped.reset()
+    measured = [step(on, i) for i in range(1, 1101)]
+    assert [step(stopped, i) for i in range(1, 4)] == measured[:3]
+    for count in 700, 3, 1097:
+        stopped.resume(count * period_us)
+        assert [step(stopped, i) for i in range(count + 1, count + 4)] == (
+            measured[count:count + 3])
+
+
+def test_an_outage_goes_on(configuration, world, still_truth):
+    """Whether the fix is lost is the same; which position is kept in an outage is not known."""
+    parameters = dataclasses.replace(
+        configuration.nodes['gps'], outage_rate_hz=1.0, outage_duration_s=1.0)
+    on, stopped = Gnss('gps', parameters, world), Gnss('gps', parameters, world)
+    measured = [on.measure(still_truth).fix_type for _ in range(300)]
+    stopped.skip(100)
+    assert [stopped.measure(still_truth).fix_type for _ in range(200)] == measured[100:]
+    assert set(measured) == {FixType.NONE, FixType.FIX}
+
+
+@pytest.mark.parametrize('kind', [Longitudinal, Transverse])
+def test_turbulence_that_was_stopped_is_as_strong_as_before(kind):
+    """Over 4000 seeds: standard deviation 1 at once, and nothing to do with its beginning."""
+    first, later = [], []
+    for seed in range(4000):
+        gust = kind(NormalStream(seed, 'wind/u'))
+        first.append(gust.next(1e-9))
+        gust = kind(NormalStream(seed, 'wind/u'))
+        gust.skip(50)
+        later.append(gust.next(1e-9))
+    assert np.std(later) == pytest.approx(1.0, rel=0.04)
+    assert abs(np.corrcoef(first, later)[0, 1]) < 4.0 / math.sqrt(4000)
+
+
+def test_all_gusts_of_turbulence_begin_with_new_numbers():
+    one, other = (DrydenTurbulence(10.0, 2.0, 0.02, 1, 'wind') for _ in range(2))
+    other.skip(100)
+    assert all(a != b for a, b in zip(one.next(50.0, 10.0), other.next(50.0, 10.0)))
+
+
+# One random stream for each consumer.
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COUNT = 20_000
+
+
+def draw(seed, name, count=COUNT):
+    """Return the first numbers of a stream."""
+    stream = NormalStream(seed, name)
+    return np.array([stream.next() for _ in range(count)])
+
+
+def largest_correlation(a, b, lags=20):
+    """Return the largest correlation of two sequences over small shifts."""
+    return max(
+        abs(np.corrcoef(a[max(0, k):len(a) + min(0, k)], b[max(0, -k):len(b) - max(0, k)])[0, 1])
+        for k in range(-lags, lags + 1))
+
+
+def test_same_seed_and_name_give_the_same_numbers():
+    """Bit for bit, over several blocks."""
+    assert (draw(7, 'imu/gyro') == draw(7, 'imu/gyro')).all()
+
+
+def test_other_consumers_do_not_shift_a_stream():
+    """Drawing from another stream in between changes nothing."""
+    mine, other = NormalStream(7, 'imu/gyro'), NormalStream(7, 'gps/position')
+    values = []
+    for _ in range(3000):
+        other.next3()
+        values.append(mine.next())
+    assert values == draw(7, 'imu/gyro', 3000).tolist()
+
+
+def test_next3_takes_three_numbers():
+    """In the order of `next`, also across the end of a block."""
+    stream = NormalStream(7, 'imu')
+    assert [v for _ in range(700) for v in stream.next3()] == draw(7, 'imu', 2100).tolist()
+
+
+@pytest.mark.parametrize('count', [0, 1, 1023, 1024, 5000])
+def test_numbers_that_are_skipped_are_those_that_would_have_come(count):
+    stream = NormalStream(7, 'imu')
+    first = [stream.next() for _ in range(10)]
+    stream.skip(count)
+    assert first == draw(7, 'imu', 10).tolist()
+    assert [*stream.next3(), stream.next()] == draw(7, 'imu', count + 14)[-4:].tolist()
+
+
+@pytest.mark.parametrize('other', [(2, 'imu'), (0, 'imu'), (1, 'imu/gyro'), (1, 'gps')])
+def test_neighbouring_seeds_and_names_are_uncorrelated(other):
+    """Below 4.5 / sqrt(n) at all of 41 shifts, for seed 1 and name imu."""
+    assert largest_correlation(draw(1, 'imu'), draw(*other)) < 4.5 / np.sqrt(COUNT)
+
+
+def test_numbers_are_standard_normal():
+    """Mean 0, variance 1, kurtosis 3, within four standard errors."""
+    x = draw(1, 'imu')
+    assert x.mean() == pytest.approx(0.0, abs=4.0 / np.sqrt(COUNT))
+    assert x.var() == pytest.approx(1.0, abs=4.0 * np.sqrt(2.0 / COUNT))
+    assert (x ** 4).mean() == pytest.approx(3.0, abs=4.0 * np.sqrt(96.0 / COUNT))
+
+
+@pytest.mark.slow
+def test_another_process_draws_the_same_numbers():
+    """The key comes from a stable hash, not from Python's own, which is salted."""
+    code = ('from px4_sim_ros.model.random_streams import NormalStream;'
+            'print(NormalStream(1, "imu").next())')
+    outputs = {
+        subprocess.run(
+            [sys.executable, '-c', code], env={**os.environ, 'PYTHONHASHSEED': salt},
+            cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        for salt in ('1', '2')}
+    assert outputs == {repr(NormalStream(1, 'imu').next())}

@@ -11,10 +11,23 @@ import pytest
 from scipy.linalg import expm
 from verification.wind import FT, PARAMETERS, low_scales
 
+from px4_sim_ros.model.encounters import Encounters, reach_m
+from px4_sim_ros.model.environment.atmosphere import Atmosphere
+from px4_sim_ros.model.environment.downwash import (
+    Wake,
+    WakeSource,
+    WakeTarget,
+    downwash_at,
+    downwash_m_s,
+)
+from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.environment.turbulence import DrydenTurbulence, Transverse, scales
 from px4_sim_ros.model.environment.wind import Wind, WindParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.world import Environment
+from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 HOME = REST = (0.0, 0.0, 0.0)
 MODELS = ('constant', 'gust', 'ornstein_uhlenbeck', 'dryden', 'field')
@@ -296,3 +309,143 @@ def test_the_field_has_a_seed_of_its_own_if_it_is_given_one(build):
     assert (own == blow(build('field', field_seed=5, seed=2), 3)).all()
     assert (own == blow(build('field', seed=5), 3)).all()
     assert (own != blow(build('field', seed=1), 3)).all()
+
+
+# The air below rotors: who makes it, and where it blows. Its numbers are in test/verification.
+
+ZERO = 0.0, 0.0, 0.0
+UPRIGHT = 1.0, 0.0, 0.0, 0.0
+AIR = Environment(Gravity.uniform(9.81), Atmosphere(101_325.0, 288.15), 0.0)
+WAKE = Wake((0.0, 0.0, 10.0), (0.0, 0.0, -1.0), 5.0, 0.5)
+
+
+def at(position_enu, attitude=UPRIGHT):
+    return Truth(0, position_enu, attitude, ZERO, ZERO, ZERO, ZERO, (), ())
+
+
+def test_half_of_it_is_felt_at_the_half_width():
+    below_m = 3.0
+    half_width_m = 0.07668 * (below_m + 5.817 * WAKE.motor_distance_m)
+    assert downwash_m_s(WAKE, below_m, half_width_m) == pytest.approx(
+        0.25 * downwash_m_s(WAKE, below_m, 0.0) * (2.0 / math.sqrt(2.0)) ** 2)
+
+
+@pytest.mark.parametrize('height_m', [10.0, 10.1, 12.0])
+def test_nothing_blows_above_the_rotors(height_m):
+    assert downwash_at([WAKE], (0.0, 0.0, height_m)) == ZERO
+
+
+def test_several_wakes_add_up_in_their_own_directions():
+    aside = Wake((5.0, 0.0, 5.0), (-1.0, 0.0, 0.0), 5.0, 0.5)
+    east, north, up = downwash_at([WAKE, aside], (0.0, 0.0, 5.0))
+    assert (east, north) == (-downwash_m_s(aside, 5.0, 0.0), 0.0)
+    assert up == -downwash_m_s(WAKE, 5.0, 0.0)
+
+
+def test_a_vehicle_that_stands_has_no_wake():
+    source = WakeSource(load_vehicle('iris'), AIR)
+    wake = source.wake(at(ZERO), 0.0)
+    assert wake.induced_m_s == 0.0
+    assert downwash_at([wake], (0.0, 0.0, -1.0)) == ZERO
+
+
+def test_it_blows_against_the_lift_of_a_vehicle_that_tilts():
+    roll = math.cos(0.1), math.sin(0.1), 0.0, 0.0          # 0.2 rad about x, which points east
+    wake = WakeSource(load_vehicle('iris'), AIR).wake(at(ZERO, roll), 15.0)
+    assert wake.direction_enu == pytest.approx((0.0, math.sin(0.2), -math.cos(0.2)))
+
+
+@pytest.mark.parametrize(('name', 'count'), [
+    ('iris', 4), ('hexa', 6), ('standard_vtol', 4), ('plane', 0), ('rover_ackermann', 0)])
+def test_rotors_that_lift_make_it(name, count):
+    assert len(WakeSource(load_vehicle(name), AIR).rotors) == count
+
+
+def test_what_is_felt_is_the_mean_at_the_rotors():
+    iris = load_vehicle('iris')
+    places = [rotor.position_m for rotor in iris.rotors]
+    alone = [downwash_at([WAKE], (x, y, 8.0 + z)) for x, y, z in places]
+    felt = WakeTarget(iris).felt([WAKE], at((0.0, 0.0, 8.0)))
+    assert felt[2] == pytest.approx(sum(up for _, _, up in alone) / len(alone))
+    assert WakeTarget(iris).felt([], at(ZERO)) == ZERO
+    # Who has no rotors feels it in the middle.
+    rover = WakeTarget(load_vehicle('rover_ackermann'))
+    assert rover.felt([WAKE], at((0.0, 0.0, 8.0))) == downwash_at([WAKE], (0.0, 0.0, 8.0))
+
+
+# Distances between vehicles against closed forms.
+
+STEP_US = 4000
+
+
+def fly_past(encounters, miss_m, speed_m_s=5.0, seconds=4.0):
+    """Let one fly past another that stands, nearest in the middle; return who came near whom."""
+    found = []
+    for step in range(1, round(seconds * 1e6) // STEP_US + 1):
+        along_m = speed_m_s * (step * STEP_US * 1e-6 - 0.5 * seconds)
+        found += encounters.step(step * STEP_US, [(0.0, 0.0, 5.0), (along_m, 0.0, 5.0 + miss_m)])
+    return found
+
+
+@pytest.mark.parametrize('miss_m', [0.3, 2.0, 7.0])
+def test_the_least_distance_of_a_fly_past(miss_m):
+    encounters = Encounters({'one': 0.1, 'other': 0.1}, 0.5)
+    fly_past(encounters, miss_m)
+    nearest, = encounters.nearest()
+    assert nearest == ('one', 'other', pytest.approx(miss_m, abs=1e-12), 2_000_000)
+
+
+def test_when_they_nearly_meet_and_collide():
+    encounters = Encounters({'one': 0.4, 'other': 0.6}, 2.0)
+    near, collision = fly_past(encounters, 0.8)
+    # Along the way sqrt(d^2 - 0.8^2) before the middle, at 5 m/s; at the step after that.
+    for encounter, distance_m in ((near, 3.0), (collision, 1.0)):
+        at_s = 2.0 - math.sqrt(distance_m ** 2 - 0.8 ** 2) / 5.0
+        assert 0 < encounter.time_us - at_s * 1e6 <= STEP_US
+        assert distance_m - 5.0 * STEP_US * 1e-6 <= encounter.distance_m < distance_m
+    assert (near.is_collision, collision.is_collision) == (False, True)
+    assert (encounters.near_misses, encounters.collisions) == (1, 1)
+    assert near.text.startswith('one and other nearly meet, 2.9')
+
+
+def test_who_parts_and_comes_again_is_counted_again():
+    encounters = Encounters({'one': 0.1, 'other': 0.1}, 1.0)
+    for _ in range(3):
+        fly_past(encounters, 0.5)
+    assert (encounters.near_misses, encounters.collisions) == (3, 0)
+
+
+def test_all_pairs_are_looked_at():
+    places = {f'v{i}': (3.0 * i, 0.25 * i * i, 0.0) for i in range(5)}
+    encounters = Encounters(dict.fromkeys(places, 0.1), 1.0)
+    encounters.step(STEP_US, list(places.values()))
+    found = {(pair.one, pair.other): pair.distance_m for pair in encounters.nearest()}
+    assert found == {
+        (one, other): pytest.approx(math.dist(places[one], places[other]))
+        for one in places for other in places if one < other}
+    assert list(found.values()) == sorted(found.values())
+
+
+def test_one_vehicle_meets_nobody():
+    encounters = Encounters({'one': 0.4}, 2.0)
+    assert encounters.step(STEP_US, [(0.0, 0.0, 0.0)]) == []
+    assert encounters.nearest() == []
+
+
+def test_a_sphere_holds_the_rotors():
+    iris = load_vehicle('iris')
+    rotor = max(iris.rotors, key=lambda r: math.hypot(*r.position_m))
+    disc_m = 0.5 * iris.model_of(rotor).propeller_diameter_m
+    assert reach_m(iris) == pytest.approx(math.hypot(*rotor.position_m) + disc_m)
+
+
+def test_one_that_is_not_there_is_far_from_all():
+    encounters = Encounters({'one': 0.4, 'other': 0.6}, 2.0)
+    assert encounters.step(STEP_US, [(0.0, 0.0, 0.0), None]) == []
+    assert encounters.nearest() == []
+    found, = encounters.step(2 * STEP_US, [(0.0, 0.0, 0.0), (2.5, 0.0, 0.0)])
+    assert not found.is_collision
+    # It has left, and comes back as near: they meet again.
+    assert encounters.step(3 * STEP_US, [(0.0, 0.0, 0.0), None]) == []
+    assert len(encounters.step(4 * STEP_US, [(0.0, 0.0, 0.0), (2.5, 0.0, 0.0)])) == 1
+    assert (encounters.near_misses, encounters.collisions) == (2, 0)

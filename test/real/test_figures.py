@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command that makes the figures of docs/journal/validation.md.
 
-Of its logs only a cut of the X500's may be shipped (test_real_log.py). So a Crazyflie is simulated,
+Of its logs only a cut of the X500's may be shipped (test_readers.py). So a Crazyflie is simulated,
 and its flights are written as the benchmark writes its runs.
 """
 import importlib.util

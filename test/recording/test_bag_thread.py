@@ -3,13 +3,18 @@
 """The thread that writes: it reports its progress and every failure."""
 import errno
 import os
+import random
 import threading
 
+import bags
 import pytest
 
+from px4_sim_ros.recording.bag import writer as bag_writer
+from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread, ThreadIfLong
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.writer import BagWriter
-from px4_sim_ros.recording.bag.writer_thread import BagThread, LostError
+from px4_sim_ros.recording.bag.writer_thread import BagThread, LostError, ReorderBuffer
+from px4_sim_ros.step.attendance import Presence
 
 PATIENCE_S = 20.0
 
@@ -138,3 +143,310 @@ def test_a_failure_at_the_end_is_reported(rig):
     rig.writer.failure_at_end = FULL
     rig.bag.close()
     assert rig.bag.problem.endswith('ends at t = 3.000000 s: No space left on device')
+
+
+# The reorder buffer: complete steps in the order of time, whatever the order of arrival.
+
+STEP_US = 4
+WINDOW_US = 80
+PERIODS_US = {'clock': 4, 'imu': 4, 'gps': 20}
+
+
+def collector(periods_us=None):
+    return ReorderBuffer(periods_us or PERIODS_US, STEP_US, WINDOW_US)
+
+
+def messages(end_us, start_us=0):
+    """Return all (name, time, data), in the order in which they are given out."""
+    return [(name, time_us, f'{name} {time_us}'.encode())
+            for time_us in range(start_us + STEP_US, end_us + 1, STEP_US)
+            for name, period_us in PERIODS_US.items() if time_us % period_us == 0]
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_whatever_the_order_of_arrival_whole_steps_are_given_out_in_order(seed):
+    order, found, taking = random.Random(seed), [], collector()
+    # Nobody is ahead by more than the window, and a topic's messages come in their order.
+    queues = {name: [m for m in messages(400) if m[0] == name] for name in PERIODS_US}
+    while any(queues.values()):
+        name = order.choice([n for n, queue in queues.items() if queue])
+        if queues[name][0][1] <= taking.complete_us + WINDOW_US:
+            taking.add(*queues[name].pop(0))
+        if order.random() < 0.3:
+            found += taking.take()
+            assert found == [m for m in messages(400) if m[1] <= taking.complete_us]
+    found += taking.take()
+    assert found == messages(400)
+    assert (taking.complete_us, taking.next_us) == (400, 404)
+
+
+def test_a_step_that_is_not_whole_is_kept_back():
+    taking = collector()
+    for message in messages(20):
+        if message[:2] != ('gps', 20):
+            taking.add(*message)
+    assert taking.take() == messages(16)
+    assert taking.waits_for() == {'gps': -1}
+    taking.add('gps', 20, b'gps 20')
+    assert taking.take() == messages(20)[-3:]
+    assert taking.waits_for() == {'clock': 20, 'imu': 20}
+
+
+def test_nobody_waits_for_what_is_absent():
+    taking = collector()
+    for name, time_us, data in messages(24):
+        taking.add(name, time_us, None if name == 'imu' and 8 <= time_us <= 16 else data)
+    assert taking.take() == [m for m in messages(24) if m[0] != 'imu' or not 8 <= m[1] <= 16]
+
+
+def test_a_missing_measurement_is_given_out_with_its_step_and_once():
+    taking = collector(PERIODS_US | {'gps/vel': 20})
+    for time_us in 20, 40:
+        for _ in range(2):
+            taking.add_no_measurement('no measurement', time_us, b'no gps', ['gps', 'gps/vel'])
+    for message in messages(36):
+        if message[0] != 'gps':
+            taking.add(*message)
+    found = taking.take()
+    assert [m for m in found if m.topic == 'no measurement'] == [('no measurement', 20, b'no gps')]
+    assert [m.topic for m in found if m.time_us == 20] == ['clock', 'imu', 'no measurement']
+    for message in messages(40, 36):
+        if message[0] != 'gps':
+            taking.add(*message)
+    assert taking.take()[-1] == ('no measurement', 40, b'no gps')
+    taking.add_no_measurement('no measurement', 40, b'no gps', ['gps', 'gps/vel'])
+    assert taking.take() == []
+
+
+def test_what_comes_twice_is_given_out_once():
+    """A message may be repeated, before it was given out and after."""
+    taking, found = collector(), []
+    for message in messages(40):
+        taking.add(*message)
+        taking.add(*message)
+        if message[1] % 8 == 0:
+            found += taking.take()
+            taking.add(*message)
+    found += taking.take()
+    assert found == messages(40)
+    assert not any(taking._waiting.values())
+
+
+def test_a_side_message_gets_the_time_of_the_last_whole_step():
+    taking = collector()
+    taking.add_side_message('log', b'first')
+    for message in messages(8):
+        taking.add(*message)
+    taking.add_side_message('log', b'second')
+    assert taking.take() == [('log', 0, b'first'), ('log', 0, b'second'), *messages(8)]
+    taking.add_side_message('log', b'third')
+    for message in messages(12, 8):
+        taking.add(*message)
+    assert taking.take() == [('log', 8, b'third'), *messages(12, 8)]
+
+
+def test_times_never_go_back():
+    taking, found, order = collector(), [], random.Random(5)
+    for message in messages(400):
+        taking.add(*message)
+        if order.random() < 0.4:
+            taking.add_side_message('log', b'')
+        if order.random() < 0.2:
+            found += taking.take()
+    times_us = [message.time_us for message in found]
+    assert times_us == sorted(times_us)
+
+
+def test_a_message_that_cannot_come_any_more_is_named_when_all_else_was_given_out():
+    taking = collector()
+    for message in messages(200):
+        if message[:2] != ('imu', 100):
+            taking.add(*message)
+    assert taking.take() == messages(96)
+    with pytest.raises(LostError, match=r'imu for t = 0\.000100 s was lost'):
+        taking.take()
+
+
+def test_within_the_window_a_message_may_be_late():
+    taking = collector()
+    for message in messages(100 + WINDOW_US):
+        if message[:2] != ('imu', 100):
+            taking.add(*message)
+    assert taking.take() == messages(96)
+    assert taking.take() == []
+    taking.add('imu', 100, b'imu 100')
+    assert taking.take() == messages(100 + WINDOW_US, 100 - STEP_US)
+
+
+def test_what_the_run_before_has_left_under_way_is_left_out():
+    """It is further ahead than anybody is allowed to be."""
+    taking = collector()
+    for message in messages(1000, 960):
+        taking.add(*message)
+    for message in messages(40):
+        taking.add(*message)
+    assert taking.take() == messages(40)
+    assert taking.take() == []
+
+
+def test_nobody_waits_for_a_vehicle_that_is_not_there():
+    there = {'imu': Presence(20, 40), 'gps': Presence(20, 40)}
+    taking = ReorderBuffer(PERIODS_US, STEP_US, WINDOW_US, there)
+    expected = [m for m in messages(400) if m[0] == 'clock' or 20 < m[1] <= 40]
+    for message in expected:
+        taking.add(*message)
+    assert taking.take() == expected
+    assert taking.complete_us == 400
+
+
+def test_what_comes_of_a_vehicle_before_it_is_known_to_join_is_kept():
+    taking = ReorderBuffer(
+        {'clock': 4, 'imu': 4}, STEP_US, WINDOW_US, {'imu': Presence(None)})
+    clock = [m for m in messages(400) if m[0] == 'clock']
+    imu = [m for m in messages(208) if m[0] == 'imu' and m[1] > 200]
+    for message in [*clock[:50], *imu]:
+        taking.add(*message)
+    assert taking.take() == clock[:50]
+    taking.change('imu', Presence(200))
+    for message in clock[50:]:
+        taking.add(*message)
+    assert taking.take() == sorted(
+        [*clock[50:52], *imu], key=lambda m: (m[1], list(PERIODS_US).index(m[0])))
+    assert taking.waits_for() == {'imu': 208}
+    taking.change('imu', Presence(208))       # it begins again, and goes on
+    assert taking.waits_for() == {'imu': 208}
+    taking.change('imu', Presence(0, 208))
+    assert taking.take() == clock[52:]
+
+
+# The thread that waits for the disk: steps go on meanwhile, one flush ahead of it at most.
+
+S = 1_000_000
+
+
+class SlowDisk(DiskThread):
+    """A thread that does nothing until it may."""
+
+    def __init__(self):
+        self.may_work, self.begun = threading.Event(), []
+        self.may_work.set()
+        super().__init__()
+
+    def begin(self, work):
+        def do():
+            assert self.may_work.wait(PATIENCE_S)
+            work()
+
+        super().begin(do)
+        self.begun.append(work)
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    disk = SlowDisk()
+    monkeypatch.setattr('bags.new_disk', lambda: disk)
+    yield disk
+    disk.may_work.set()
+    disk.close()
+
+
+def test_steps_go_on_while_the_disk_is_slow_up_to_the_next_flush(disk, tmp_path):
+    run = bags.description()
+    writer = bags.begin_bag(tmp_path / 'bag', run, flush_us=100_000)
+    bags.write_all(writer, bags.messages_of(run, 48_000))
+    disk.wait()
+    disk.may_work.clear()
+    # The flush of 100 ms is under way. That of 200 ms has to wait for it: with t = 204 ms.
+    bags.write_all(writer, bags.messages_of(run, 200_000, 48_000))
+    assert (writer.flushed_us, len(disk.begun)) == (4000, 2)
+    later = threading.Thread(
+        target=bags.write_all, args=(writer, bags.messages_of(run, 204_000, 200_000)))
+    later.start()
+    later.join(0.1)
+    assert later.is_alive()
+    disk.may_work.set()
+    later.join(PATIENCE_S)
+    assert not later.is_alive()
+    writer.close()
+    assert writer.flushed_us == 204_000
+    assert bags.read_all(tmp_path / 'bag')[1] == bags.messages_of(run, 204_000)
+    assert not disk._thread.is_alive()
+
+
+@pytest.mark.parametrize('values', [
+    {}, {'compression': 'zstd'}, {'split_duration_s': 0.3}, {'split_size_mb': 0.1}, {'every': 3}])
+@pytest.mark.parametrize('chunk_bytes', [20_000, 16 * 1024 * 1024])
+def test_a_bag_has_the_same_bytes_without_it(chunk_bytes, values, tmp_path, monkeypatch):
+    """Also when chunks are full before they are flushed."""
+    monkeypatch.setattr(bag_writer, '_CHUNK_BYTES', chunk_bytes)
+    written = []
+    for new_disk in AtOnce, DiskThread, ThreadIfLong:
+        monkeypatch.setattr('bags.new_disk', new_disk)
+        folder = tmp_path / new_disk.__name__ / 'bag'
+        bags.write_bag(folder, S, flush_us=100_000, **values)
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert written[0] == written[1] == written[2]
+
+
+def test_what_fails_is_raised_once_and_then_it_goes_on():
+    disk, done = DiskThread(), []
+
+    def fail():
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    disk.begin(fail)
+    with pytest.raises(OSError, match='No space left on device'):
+        disk.begin(lambda: done.append(1))
+    disk.begin(lambda: done.append(2))
+    disk.wait()
+    disk.wait()
+    disk.close()
+    disk.close()
+    assert done == [2]
+
+
+def test_only_what_takes_long_is_done_in_the_thread(monkeypatch):
+    """As long as it does."""
+    now_s, threads = [0.0], []
+    monkeypatch.setattr('time.perf_counter', lambda: now_s[0])
+    disk = ThreadIfLong()
+
+    def work(duration_s):
+        now_s[0] += duration_s
+        threads.append(threading.current_thread() is threading.main_thread())
+
+    for duration_s in 1e-4, 6e-3, 7e-3, 1e-4, 1e-4:
+        disk.begin(lambda duration_s=duration_s: work(duration_s))
+    disk.close()
+    assert threads == [True, True, False, False, True]
+
+
+def test_what_fails_at_once_is_raised_at_once():
+    disk = ThreadIfLong()
+    with pytest.raises(ZeroDivisionError):
+        disk.begin(lambda: 1 // 0)
+    disk.wait()
+    disk.close()
+
+
+@pytest.mark.parametrize('ends', ['close', 'begin'])
+def test_a_failure_leaves_no_thread(ends, disk, tmp_path, monkeypatch):
+    """Whether it is found by the next flush, or only at the end."""
+    run = bags.description()
+    writer = bags.begin_bag(tmp_path / 'bag', run, flush_us=100_000)
+    bags.write_all(writer, bags.messages_of(run, 100_000))
+    disk.wait()
+
+    def fail():
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(writer._file, 'take_chunk', lambda: fail)
+    bags.write_all(writer, bags.messages_of(run, 200_000, 100_000))
+    with pytest.raises(OSError, match='No space left on device'):
+        if ends == 'begin':
+            bags.write_all(writer, bags.messages_of(run, 204_000, 200_000))
+        else:
+            writer.close()
+    assert not disk._thread.is_alive()
+    reader, found = bags.read_all(tmp_path / 'bag')
+    assert (found, reader.damage) == (bags.messages_of(run, writer.flushed_us), '')

@@ -1,24 +1,43 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Core values survive their messages bit by bit, and messages follow the REPs."""
+import contextlib
 import functools
 import math
 import struct
+import subprocess
+import sys
+import time
+from unittest import mock
 
 import numpy as np
 import pytest
+import rclpy
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Point
+from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import Log
+from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message, serialize_message
+from rosbags.typesys import Stores, get_typestore
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import NavSatStatus
+from sensor_msgs.msg import BatteryState, JointState, Joy, NavSatFix, NavSatStatus
+from std_msgs.msg import Empty, Header, String
+from visualization_msgs.msg import Marker
 
+from px4_sim_ros.link.hil.codec import HilEncoder
 from px4_sim_ros.link.hil.frames import HilFrames
+from px4_sim_ros.link.hil.replies import HilDecoder
 from px4_sim_ros.messages import autopilot, codecs
+from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.faults.autopilot import Sticks
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
-from px4_sim_ros.model.sensors.gnss import GnssMeasurement
+from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
@@ -297,3 +316,144 @@ def test_a_stamp_is_exact_and_readable_without_deserialising(time_us):
     assert serialised_stamp_us(serialize_message(clock)) == time_us
     assert sent('/clock', None, time_us) == clock
     assert stamp_us(sent('ground_truth/pose', TRUTH, time_us).header.stamp) == time_us
+
+
+# The type of a GNSS fix, from the receiver through its messages to HIL_GPS.
+
+FIX = graph.TOPICS['gps/fix']
+
+
+def read_fix(data):
+    return deserialize_message(data, NavSatFix)
+
+
+VALUE = GnssMeasurement(
+    4000, GeodeticPosition(47.0, 8.0, 535.3), (1.0, 2.0, 3.0), 0.9, 1.78)
+
+
+@pytest.mark.parametrize(('fix_type', 'status', 'hil', 'satellites'), [
+    (FixType.NONE, NavSatStatus.STATUS_NO_FIX, 0, 0),
+    (FixType.FIX, NavSatStatus.STATUS_FIX, 3, 9),
+    (FixType.SBAS, NavSatStatus.STATUS_SBAS_FIX, 4, 9),
+    (FixType.GBAS, NavSatStatus.STATUS_GBAS_FIX, 6, 9)])
+def test_fix_type(fix_type, status, hil, satellites):
+    """NavSatStatus, back, and GPS_FIX_TYPE; without a fix there are no satellites."""
+    value = VALUE._replace(fix_type=fix_type)
+    data = codecs.encoder(FIX)(value.time_us, value)
+    assert deserialize_message(data, NavSatFix).status.status == status
+    read = codecs.decoder(FIX, read_fix)(data)._replace(velocity_enu=value.velocity_enu)
+    assert read == value
+    frame = HilEncoder().gps(read, 47.3, 9)
+    message, = HilDecoder()._mav.parse_buffer(frame)
+    assert (message.fix_type, message.satellites_visible) == (hil, satellites)
+
+
+def test_a_fix_of_unknown_type_is_none():
+    """STATUS_UNKNOWN is what nobody has filled."""
+    message = deserialize_message(codecs.encoder(FIX)(VALUE.time_us, VALUE), NavSatFix)
+    message.status.status = NavSatStatus.STATUS_UNKNOWN
+    decode = codecs.decoder(FIX, read_fix)
+    for _ in range(2):
+        assert decode(serialize_message(message)).fix_type is FixType.NONE
+
+
+# What a gamepad publishes reaches the pilot.
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def pilot(make_process):
+    """Return the node, configured, and the list of the sticks that its block is given."""
+    _, (node,) = make_process('pilot')
+    node.set_parameters([Parameter('mission', value='hover'),
+                         Parameter('joy_axes', value='0 1 3 2')])
+    node.trigger_configure()
+    node.block.take_sticks = (found := []).append
+    return node, found
+
+
+def test_a_joy_of_any_reliability_moves_the_sticks(pilot):
+    node, found = pilot
+    with contextlib.ExitStack() as stack:
+        person = rclpy.create_node('person')
+        stack.callback(person.destroy_node)
+        # As joy_node does.
+        publisher = person.create_publisher(Joy, 'joy', 10)
+        end_s = time.monotonic() + PATIENCE_S
+        while not found and time.monotonic() < end_s:
+            publisher.publish(Joy(axes=[0.25, 0.5, 1.0, -1.0]))
+            rclpy.spin_once(node, timeout_sec=0.1)
+    assert found and set(found) == {Sticks(-0.25, 0.5, 1.0, 1.0)}
+
+
+def test_one_with_too_few_axes_is_refused_once(pilot):
+    node, found = pilot
+    with mock.patch.object(type(node), 'get_logger') as logger:
+        for _ in range(3):
+            node._on_joy(Joy(axes=[0.25, 0.5]))
+    (said,), = (call.args for call in logger().warning.call_args_list)
+    assert not found and 'axes' in said
+
+
+# Message objects as CDR without rclpy: its bytes are those of rclpy and of rosbags.
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+STAMP = Time(sec=3600, nanosec=4_000_000)
+HEADER = Header(stamp=STAMP, frame_id='map')
+
+
+def status(name, level, values):
+    return DiagnosticStatus(name=name, level=level, message='all is wéll', hardware_id='', values=[
+        KeyValue(key=key, value=value) for key, value in values.items()])
+
+
+MESSAGES = [
+    HEADER,
+    Header(frame_id='a longer frame'),
+    String(),
+    String(data='µ is two bytes'),
+    Log(stamp=STAMP, level=Log.WARN, name='pilot', msg='arrived', file='f', function='g', line=7),
+    Log(level=20, name='', msg='x' * 1000),
+    DiagnosticArray(),
+    DiagnosticArray(header=HEADER, status=[
+        status('/manager', DiagnosticStatus.OK, {'steps': '12', 'busy_s': '0.5'}),
+        status('/imu', DiagnosticStatus.ERROR, {}),
+        status('', DiagnosticStatus.STALE, {'a': '', '': 'b'})]),
+    DiagnosticStatus(level=DiagnosticStatus.WARN),
+    Odometry(header=HEADER),
+    JointState(header=HEADER, name=['one', 'two'], velocity=[1.5, -2.5]),
+    BatteryState(header=HEADER, cell_voltage=[3.7, 3.8, 3.9], present=True),
+    Marker(header=HEADER, points=[Point(x=1.0), Point(y=2.0)], text='two points'),
+    Empty()]
+
+
+@pytest.mark.parametrize('message', MESSAGES, ids=lambda message: type(message).__name__)
+def test_bytes_are_those_of_rclpy(message):
+    """It may pad its messages at the end, and leaves what is between fields undefined."""
+    data = serialised(message)
+    assert deserialize_message(data, type(message)) == message
+    theirs = bytes(serialize_message(message))
+    assert 0 <= len(theirs) - len(data) < 8
+    assert deserialize_message(theirs, type(message)) == message
+    name = f"{type(message).__module__.partition('.')[0]}/msg/{type(message).__name__}"
+    read = STORE.deserialize_cdr(data, name)
+    assert bytes(STORE.serialize_cdr(read, name)) == data
+
+
+def test_a_number_that_does_not_fit_is_an_error():
+    class Wrong:
+        value = 300
+
+        def get_fields_and_field_types(self):
+            return {'value': 'uint8'}
+    with pytest.raises(struct.error):
+        serialised(Wrong())
+
+
+@pytest.mark.slow
+def test_it_needs_no_rclpy():
+    code = ('import sys; from std_msgs.msg import Header;'
+            ' from px4_sim_ros.messages.cdr import serialised; serialised(Header());'
+            ' assert "rclpy" not in sys.modules')
+    subprocess.run([sys.executable, '-c', code], check=True)

@@ -1,12 +1,24 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Sequences of lifecycle calls: lost answers, refusals and silence, without any ROS node."""
+import logging
+import subprocess
+import sys
+import time
+from unittest import mock
+
 import pytest
+import rclpy
+from builtin_interfaces.msg import Time
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Log
 from std_srvs.srv import Trigger
 
+from px4_sim_ros.model.timebase import untimed
+from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.endpoints import NodeStatus
+from px4_sim_ros.ros.framework.lifecycle_node import TimedLogger
 from px4_sim_ros.ros.manager import lifecycle_client
 from px4_sim_ros.ros.manager.lifecycle_client import (
     CONFIGURE,
@@ -131,3 +143,69 @@ def test_a_node_whose_service_stays_away_has_gone(left, monkeypatch):
     with pytest.raises(GoneError, match=r'^imu has gone: its process hangs or has ended$'):
         run(ManagedNode(services, 'imu').state())
     assert services.asked == []
+
+
+# Nodes leave nothing of ROS behind, for Fast DDS may hang where a process ends with it.
+
+# All nodes are made, and destroyed again; then the threads of Fast DDS are told.
+MADE_AND_DESTROYED = '''
+import pathlib, sys
+from px4_sim_ros.ros import world
+world._spin = lambda *arguments: None
+world.main(['--ros-args', '--log-level', 'warn', '-p', 'recorder:=true', '-p', 'wind:=dryden'])
+names = {(task / 'comm').read_text().strip() for task in pathlib.Path('/proc/self/task').iterdir()}
+print(*sorted(name for name in names if name.startswith(('dds.ev', 'dds.udp'))))
+'''
+
+
+@pytest.mark.slow
+def test_no_participant_is_left_when_nodes_are_destroyed():
+    done = subprocess.run([sys.executable, '-c', MADE_AND_DESTROYED],
+                          capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '\n', '')
+
+
+# What nodes log tells the simulated time, once, and not before there is any.
+
+
+@pytest.mark.parametrize('method', ['info', 'warning', 'error'])
+@pytest.mark.parametrize('time_us, sentence, logged', [
+    (12_004_000, 'imu is back', 't = 12.004000 s: imu is back'),
+    (12_004_000, 'WAITING at t = 12.000000 s', 'WAITING at t = 12.000000 s'),
+    (0, 'all nodes are active', 'all nodes are active')])
+def test_a_sentence_has_its_time(method, time_us, sentence, logged):
+    logger = mock.Mock()
+    getattr(TimedLogger(logger, lambda: time_us, None), method)(sentence)
+    assert logger.mock_calls == [getattr(mock.call, method)(logged)]
+    assert untimed(logged) == sentence
+
+
+def test_all_else_is_that_of_the_logger():
+    assert TimedLogger(logging.getLogger('uav1.imu'), lambda: 0, None).name == 'uav1.imu'
+
+
+@pytest.mark.parametrize('level, is_enabled', [('WARN', True), ('WARN', False), ('INFO', True)])
+def test_a_line_on_rosout_has_simulated_time(level, is_enabled):
+    """That of the simulation, not of the wall clock, as far as the logger logs it."""
+    logger, publisher = mock.Mock(), mock.Mock()
+    logger.configure_mock(name='uav1.imu', **{'is_enabled_for.return_value': is_enabled})
+    log = TimedLogger(logger, lambda: 12_004_000, publisher)
+    (log.warning if level == 'WARN' else log.info)('imu\x1b is back')
+    sent = [call.args[0] for call in publisher.publish.call_args_list]
+    assert sent == is_enabled * [Log(
+        stamp=Time(sec=12, nanosec=4_000_000), level=getattr(Log, level), name='uav1.imu',
+        msg='t = 12.004000 s: imu\\x1b is back')]
+
+
+@pytest.mark.parametrize('name', ['manager', 'barometer', 'hil_bridge'])
+def test_nodes_log_so(name, make_process):
+    _, (node,) = make_process(name)
+    assert isinstance(node.get_logger(), TimedLogger)
+    node.get_logger().warning('before the first step')
+    lines = node.create_subscription(Log, '/rosout', (heard := []).append, qos.LATCHED_LOG)
+    end_s = time.monotonic() + 20.0
+    while not heard and time.monotonic() < end_s:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    node.destroy_subscription(lines)
+    heard = [m for m in heard if m.msg == 'before the first step']
+    assert [(m.level, m.name, m.stamp.sec) for m in heard] == [(Log.WARN, name, 0)]

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who owes a message: from what each node waits for to the one that could go on."""
 import types
+import unittest.mock
 
 import pytest
 
-from px4_sim_ros.ros.framework.endpoints import NodeStatus
+from px4_sim_ros.ros.framework.endpoints import NodeStatus, other_publishers
 from px4_sim_ros.ros.manager.overdue_watch import Overdue, OverdueWatch, find_overdue, find_silent
+from px4_sim_ros.ros.manager.supervision import Supervision
+from px4_sim_ros.ros.nodes.dynamics import Silence
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.members import Member, managed
 
 GRAPH = graph.of_instances({'imu': 2})
@@ -152,3 +156,85 @@ def test_of_several_vehicles_the_one_that_blocks_is_named():
         ' t = 12.004000 s; its last was 12.000000 s; it does not answer')
     found = Pair().find(alpha=held, bravo=held)
     assert (found.blocker, found.holds) == ('alpha/hil_bridge', True)
+
+
+# A manager that is silent is missed; a machine that stood still is no silence.
+
+
+def looks(silence, *moments_s):
+    return [silence.is_long(moment_s) for moment_s in moments_s]
+
+
+def test_silence_is_long_after_a_second_and_a_half():
+    silence = Silence(10.0)
+    assert looks(silence, 10.5, 11.0, 11.5, 11.75) == [False, False, False, True]
+    silence.end(12.0)
+    assert looks(silence, 12.5, 13.0, 13.5, 13.75) == [False, False, False, True]
+
+
+def test_time_in_which_nobody_listened_does_not_count():
+    """The machine stands for a minute; the status of the manager comes after the first look."""
+    silence = Silence(10.0)
+    assert looks(silence, 10.25, 70.0) == [False, False]
+    silence.end(70.1)
+    assert looks(silence, 70.25, 71.0, 130.0) == [False, False, False]
+
+
+# A node that was shut down is told from one that does not answer, if its last message is lost.
+
+
+@pytest.fixture
+def manager():
+    """Return the node of a manager that remembers what is asked of it."""
+    found = unittest.mock.Mock()
+    found.get_parameter.return_value.value = 'warn'
+    found.count_publishers.return_value = 1
+    return found
+
+
+@pytest.fixture
+def supervision(manager):
+    members = [Member('', graph.of_instances({}), None)]
+    clock = LockstepClock(4000, 1.0)
+    bring_up = types.SimpleNamespace(
+        members=members, nodes=(), was_dropped=lambda node: False)
+    return Supervision(manager, types.SimpleNamespace(clock=clock), bring_up)
+
+
+SILENT = Overdue('barometer', 'barometer does not answer')
+
+
+def test_who_has_left_was_shut_down(supervision, manager):
+    manager.count_publishers.return_value = 0
+    supervision._on_overdue(SILENT)
+    manager.count_publishers.assert_called_with('barometer/transition_event')
+    manager.stop.assert_called_once_with('barometer was shut down', asked=False)
+
+
+def test_who_is_there_is_only_named(supervision, manager):
+    supervision._on_overdue(SILENT)
+    manager.get_logger().error.assert_called_once_with(SILENT.sentence)
+    manager.stop.assert_not_called()
+
+
+def test_the_manager_itself_is_never_missed(supervision, manager):
+    """It is what has not got a message that was lost."""
+    manager.count_publishers.return_value = 0
+    supervision._on_overdue(Overdue('manager', 'it was lost', publisher='imu'))
+    manager.stop.assert_not_called()
+
+
+# Who else publishes a topic is told by name, and not before that is known.
+
+OWN, OTHER = bytes(16), bytes([7] * 16)
+
+
+@pytest.mark.parametrize('name, gid, found', [
+    ('manager', OWN, []), ('manager', OTHER, ['/uav/manager']), ('simulator', OTHER,
+     ['/uav/simulator']), ('simulator', OWN, ['/uav/simulator']),
+    ('_NODE_NAME_UNKNOWN_', OTHER, [])])
+def test_others_are_named(name, gid, found):
+    info = types.SimpleNamespace(endpoint_gid=gid, node_name=name, node_namespace='/uav/')
+    node = types.SimpleNamespace(
+        get_name=lambda: 'manager', get_publishers_info_by_topic=lambda topic: [info])
+    assert other_publishers(node, '/clock', OWN[:12].hex()) == found

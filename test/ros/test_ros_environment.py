@@ -2,13 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose settings of discovery hold for the processes of a graph, and who hears of these."""
 import os
+import pathlib
 import socket
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
+import rclpy
+from rclpy.duration import Duration
+from rosgraph_msgs.msg import Clock
 
+from px4_sim_ros.process.children import Child, own_module
+from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.spec.ros_environment import ros_environment
 
@@ -94,3 +101,42 @@ def test_no_other_machine_hears_of_a_graph(environment, heard):
     if not find_each_other(os.environ):
         pytest.skip('there is no network to tell')
     assert find_each_other(ours) == 0
+
+
+# What the settings of Fast DDS are there for.
+
+_MESSAGES = 2000
+
+
+def wakes_of_timers():
+    """Return how often the threads of this process that do what Fast DDS does later have slept."""
+    wakes = 0
+    for task in pathlib.Path('/proc/self/task').iterdir():
+        if (task / 'comm').read_text().startswith('dds.ev'):
+            status = dict(line.split(':', 1) for line in (task / 'status').read_text().splitlines())
+            wakes += int(status['voluntary_ctxt_switches'])
+    return wakes
+
+
+@pytest.mark.slow
+def test_a_message_wakes_no_further_thread_of_its_publisher(tmp_path):
+    """A thread that is woken for each message takes from the step what the step is there for."""
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context)
+    subscriber = Child('the subscriber', own_module('benchmarks.subscriber'),
+                       log=tmp_path / 'subscriber.txt')
+    try:
+        node = rclpy.create_node('publisher', context=context)
+        publisher = node.create_publisher(Clock, '/clock', qos.LOOP)
+        while not publisher.get_subscription_count():
+            assert subscriber.exit_code is None
+            time.sleep(0.01)
+        before = wakes_of_timers()
+        for _ in range(_MESSAGES):
+            publisher.publish(Clock())
+        wakes = wakes_of_timers() - before
+        assert publisher.wait_for_all_acked(Duration(seconds=10))
+    finally:
+        subscriber.stop(10.0)
+        rclpy.shutdown(context=context)
+    assert wakes < _MESSAGES / 4
