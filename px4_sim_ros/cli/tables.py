@@ -7,6 +7,7 @@ a test compares them, so that they cannot go stale.
 """
 from __future__ import annotations
 
+import itertools
 import pathlib
 import re
 import typing
@@ -51,14 +52,17 @@ def topics() -> str:
 def parameters() -> str:
     """Return all parameters with their defaults."""
     shared = WorldParameters.infos()
-    rows = [_parameter('all', key, value, shared)
+    rows = [_parameter('', key, value, shared)
             for key, value in default_parameters('manager').items()
             if key.partition('.')[0] in shared]
     for node, spec in graph.NODES.items():
         own = graph.load(spec.parameters).infos()
-        rows += [_parameter(node, key, value, own)
+        rows += [_parameter(f'{node}.', key, value, own)
                  for key, value in default_parameters(node).items() if key in own]
-    return _table(('node', 'parameter', 'default', 'meaning', 'allowed'), rows)
+    for above, row in reversed(list(itertools.pairwise(rows))):
+        if above[2:] == row[2:]:
+            rows[rows.index(row)] = (*row[:2], '″', '″')
+    return _table(('parameter', 'default', 'meaning', 'allowed'), rows)
 
 
 def _parameter(
@@ -70,7 +74,7 @@ def _parameter(
     if group == 'instances':
         spec = graph.NODES[kind]
         allowed = f'{0 if spec.optional else 1} to {spec.instances}'
-    return node, f'`{key}`', f'`{value}`', info['description'], allowed
+    return f'`{node}{key}`', f'`{value}`', info['description'], allowed
 
 
 def _allowed(info: typing.Mapping[str, typing.Any]) -> str:
@@ -139,7 +143,7 @@ def campaign_settings() -> str:
 
 def quantities() -> str:
     """Return what conditions of scenarios can ask for."""
-    rows = [(f'`{name}`', q.meaning + (f', {q.unit}' if q.unit else ''), '`above`, `below`')
+    rows = [(f'`{name}`', q.meaning + (f', {q.unit}' if q.unit else ''), '')
             for name, q in NUMBERS.items()]
     rows += [(f'`{name}`', meaning, '`true` or `false`') for name, (meaning, _) in FLAGS.items()]
     rows += [
