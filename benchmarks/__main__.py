@@ -17,9 +17,9 @@ from benchmarks.machine import Machine
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.flight.px4 import Px4, add_schedule_argument
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write, signals
+from px4_sim_ros.px4.sitl import Px4, add_schedule_argument
 from px4_sim_ros.spec.compile_ahead import compile_ahead
 from px4_sim_ros.spec.resources import check_writable
 

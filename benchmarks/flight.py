@@ -22,14 +22,6 @@ from benchmarks.subscriber import OutsideSubscriber
 from benchmarks.worlds import Window
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.pilot_process import PilotProcess
-from px4_sim_ros.flight.px4 import (
-    ALL_CORES,
-    ONE_CORE,
-    REPEATABLE,
-    Px4,
-    check_socket,
-    world_parameters,
-)
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.errors import ParameterError, sentence
@@ -40,7 +32,16 @@ from px4_sim_ros.model.world import Environment
 from px4_sim_ros.process import machine_locks
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.process.signals import raise_interrupt, unwrapped
+from px4_sim_ros.px4.sitl import (
+    ALL_CORES,
+    ONE_CORE,
+    REPEATABLE,
+    Px4,
+    check_socket,
+    world_parameters,
+)
 from px4_sim_ros.spec.configuration import Configuration, load_configuration
+from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0
@@ -184,17 +185,19 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         if settings.kind.recorder:
             overrides.setdefault('', {})['recorder'] = True
             overrides['recorder'] = {'folder': str(folder / 'bag')}
-        base = {} if settings.kind.autopilot != 'px4' else world_parameters(
-            Px4.find(settings.px4_dir, settings.schedule))
-        configuration = load_configuration(None, overrides, base=base)
-        world = _make_world(settings, configuration, folder)
+        px4 = None if settings.kind.autopilot != 'px4' else Px4.find(
+            settings.px4_dir, settings.schedule)
+        configuration = load_configuration(
+            None, overrides, base=world_parameters(px4) if px4 else {})
+        vehicle = VehicleSpec(configuration, settings.kind.autopilot, px4)
+        world = _make_world(settings, vehicle, folder)
         stack.callback(world.close)
         world.wait_until_seen()
         subscriber = None
         if settings.kind.subscriber:
             subscriber = OutsideSubscriber(folder)
             stack.callback(subscriber.close)
-        autopilot = _start_autopilot(settings, configuration)
+        autopilot = _start_autopilot(settings, vehicle, folder)
         stack.callback(autopilot.stop)
         measurement = _Measurement(settings, world, autopilot)
         stack.callback(measurement.join)
@@ -224,34 +227,29 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
 
 
 def _make_world(
-    settings: FlightSettings, configuration: Configuration, folder: pathlib.Path,
+    settings: FlightSettings, vehicle: VehicleSpec, folder: pathlib.Path,
 ) -> typing.Any:
     kind = settings.kind
     if kind.mode == CEILING:
-        return ceiling.CeilingWorld(pathlib.Path(settings.ceiling), configuration, folder)
+        return ceiling.CeilingWorld(pathlib.Path(settings.ceiling), vehicle.configuration, folder)
     if kind.mode in PEERS:
         return peers.PeerWorld(kind.mode, settings.instance, settings.jmavsim, folder)
-    run = None
-    if kind.recorder:
-        configuration, run = worlds.with_recording(
-            configuration, kind.mode, kind.autopilot, folder)
-    if kind.mode == 'core':
-        return worlds.CoreLog(configuration, run)
-    return worlds.GraphLog(configuration, kind.mode, folder)
+    spec = FlightSpec(kind.mode, (vehicle,))
+    return worlds.CoreLog(spec) if kind.mode == 'core' else worlds.GraphLog(spec, folder)
 
 
-def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> Child:
+def _start_autopilot(
+    settings: FlightSettings, vehicle: VehicleSpec, folder: pathlib.Path,
+) -> Child:
     if settings.kind.autopilot == 'trivial':
-        control = _TRIVIAL_SHARE * hover_control(configuration)
+        control = _TRIVIAL_SHARE * hover_control(vehicle.configuration)
         return Child('the trivial peer', own_module(
             'benchmarks.trivial_peer', '--port', str(port_of(settings.instance)),
             '--system', str(settings.instance + 1), '--control', repr(control)))
-    px4 = None
-    if settings.kind.autopilot == 'px4':
-        px4 = Px4.find(settings.px4_dir, settings.schedule)
+    if vehicle.px4 is not None:
         check_socket(settings.instance)
     more = peers.environment(settings.kind.mode) if settings.kind.mode in PEERS else {}
-    return start_autopilot(px4, configuration.world.vehicle, settings.instance, environment=more)
+    return start_autopilot(vehicle, folder, environment=more)
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:

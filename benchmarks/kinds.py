@@ -6,9 +6,9 @@ from __future__ import annotations
 import fnmatch
 import typing
 
-from px4_sim_ros.flight.flight_plan import MODES
-from px4_sim_ros.flight.px4 import ALL_CORES, ONE_CORE
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.px4.sitl import ALL_CORES, ONE_CORE
+from px4_sim_ros.spec.flight_spec import MODES
 
 # `trivial` only answers: with it our own side is what limits.
 AUTOPILOTS = ('trivial', 'embedded', 'px4')

@@ -19,11 +19,11 @@ from pymavlink.dialects.v20 import common as mavlink
 from benchmarks.kinds import JMAVSIM, SIH
 from benchmarks.worlds import WorkLog
 from px4_sim_ros.flight.instances import PAYLOAD_REMOTE_PORT
-from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process.children import Child
+from px4_sim_ros.px4.sitl import Px4
 
 _JAR = pathlib.Path('out/production/jmavsim_run.jar')
 # As PX4's own script runs it, without the window.

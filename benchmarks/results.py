@@ -18,7 +18,7 @@ from benchmarks.kinds import (
     SIH,
     Kind,
 )
-from px4_sim_ros.flight.flight_plan import MODES
+from px4_sim_ros.spec.flight_spec import MODES
 from px4_sim_ros.step import graph
 
 Figures = dict[str, typing.Any]

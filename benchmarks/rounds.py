@@ -18,10 +18,10 @@ from benchmarks.kinds import OTHERS, PEERS, Kind
 from benchmarks.machine import calibration_us
 from benchmarks.results import Round
 from benchmarks.trivial_peer import connect
-from px4_sim_ros.flight.flight_plan import MODES
 from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.process.children import Child, own_module
+from px4_sim_ros.spec.flight_spec import MODES
 
 # To take a graph and an autopilot down.
 _STOP_TIMEOUT_S = 20.0

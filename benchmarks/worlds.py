@@ -8,13 +8,11 @@ import threading
 import time
 import typing
 
+from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.spec.configuration import Configuration, write_configuration
-from px4_sim_ros.step.members import Member
-
-if typing.TYPE_CHECKING:
-    from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.fleet_description import describe, vehicles_of, write_run_files
+from px4_sim_ros.spec.flight_spec import FlightSpec
 
 # In mode core: how often the counters are read, in simulated time.
 _READ_US = 200_000
@@ -106,30 +104,21 @@ def _passed(samples: typing.Sequence[CounterSample], from_us: int) -> tuple[int,
     return inside[-1].time_us - inside[0].time_us, inside[-1].spent_s - inside[0].spent_s
 
 
-def with_recording(
-    configuration: Configuration, mode: str, autopilot: str, folder: pathlib.Path,
-) -> tuple[Configuration, RunDescription]:
-    """Return the configuration of a run that is recorded, and the description of the run."""
-    from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-    run = RunDescription.of(configuration, mode=mode, autopilot=autopilot)
-    return with_run_file(configuration, run, folder), run
-
-
 class CoreLog:
     """Mode `core`, in this process."""
 
-    def __init__(self, configuration: Configuration, run: RunDescription | None) -> None:
+    def __init__(self, spec: FlightSpec) -> None:
         """Listen for the autopilot.
 
-        :param run: the description for a recording, None for none
+        :param spec: of one vehicle
         """
         self.log = WorkLog()
         self.height_m = 0.0
         recorder = None
-        if run is not None:
+        if 'recorder' in spec.configuration.nodes:
             from px4_sim_ros.flight.core_recorder import CoreRecorder
-            recorder = CoreRecorder(configuration, run)
-        self._world = CoreWorld(configuration, self._observe, recorder)
+            recorder = CoreRecorder(spec.configuration, describe(spec))
+        self._world = CoreWorld([VehicleSetup(spec.configuration)], self._observe, recorder)
         self._next_us = 0
 
     def _observe(self, time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
@@ -166,22 +155,22 @@ class CoreLog:
 class GraphLog:
     """Modes `composed` and `separate`; what the nodes report on `/diagnostics` is the log."""
 
-    def __init__(
-        self, configuration: Configuration, mode: str, folder: pathlib.Path,
-    ) -> None:
+    def __init__(self, spec: FlightSpec, folder: pathlib.Path) -> None:
         """Start the processes.
 
-        :param folder: for the parameter file
+        :param spec: of one vehicle
+        :param folder: for files of the run
         """
         from px4_sim_ros.flight.ros_world import RosWorld
         from px4_sim_ros.ros.tools.flight_monitor import Listener
 
         self.log = WorkLog()
         self.height_m = 0.0
+        description = describe(spec)
+        parameters, run = write_run_files(description, {'': spec.configuration}, folder)
         self._world = RosWorld(
-            mode, [Member('', configuration.graph, configuration.world)],
-            write_configuration(folder, configuration), {'': Listener(self._on_position)},
-            on_report=self._on_report)
+            spec.mode, vehicles_of(description), parameters, {'': Listener(self._on_position)},
+            run=run, on_report=self._on_report)
 
     def _on_position(self, time_us: int, position_enu: tuple[float, float, float]) -> None:
         self.height_m = position_enu[2]

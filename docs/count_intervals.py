@@ -28,8 +28,8 @@ from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import changed, value_of, with_values
 from px4_sim_ros.real.open_loop import FREE, HELD, LOGGED, QUANTITIES
 from px4_sim_ros.real.readers import read_flight
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.resources import LOADER
-from px4_sim_ros.spec.vehicles_and_missions import vehicle_text
 
 _VARIED = {
     'rotor_model.thrust_coefficient_n_s2': (0.88, 1.15),
@@ -90,7 +90,7 @@ def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str
 def _flown(number: int, folder: pathlib.Path, options: argparse.Namespace) -> pathlib.Path:
     """Fly one flight, and return the log of PX4; beside it are truth, recording and mission."""
     draw = np.random.default_rng(1000 + number)
-    text = vehicle_text('iris')
+    text = Files().text('vehicles', 'iris')
     content = yaml.load(text, LOADER)
     true = changed(content, {name: value_of(content, name) * float(draw.uniform(*factors))
                              for name, factors in _VARIED.items()}) | {'name': f'true_{number}'}

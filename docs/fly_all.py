@@ -26,8 +26,8 @@ import typing
 import numpy as np
 from pyulog import ULog
 
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import named_files
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 _WEATHER = {'calm': [], 'dryden': ['--wind', 'dryden']}
 _MISSIONS = 'square', 'plane', 'vtol', 'rover'

@@ -28,7 +28,7 @@ from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.named import NAMED, with_values
 from px4_sim_ros.real.pages import Identified
 from px4_sim_ros.real.readers import read_flight
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle, vehicle_text
+from px4_sim_ros.spec.files import Files, load_vehicle
 
 _EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / 'examples'
 SOURCES = {
@@ -88,7 +88,7 @@ def table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str]
 def _x500(log: pathlib.Path, out: pathlib.Path) -> _Lines:
     yield '## X500 V2'
     flight = read_flight(log)
-    found, text = identified([flight], 'x500', vehicle_text('x500'), 'x500_v2')
+    found, text = identified([flight], 'x500', Files().text('vehicles', 'x500'), 'x500_v2')
     atomic_write.write(out / 'x500_v2.yaml', text)
     yield from table(('', 'log', 'as it came', 'identified'), (
         (old.name, f'{old.log:.4g}', f'{old.model:.4g} ({old.error:+.1%})',
@@ -181,7 +181,8 @@ def _crazyflie(runs: pathlib.Path, out: pathlib.Path) -> _Lines:
     yield '## Crazyflie 2.1 brushless'
     published = str(_EXAMPLES / 'crazyflie.yaml')
     learnt = [read_flight(path) for pattern in _LEARNT for path in sorted(runs.glob(pattern))]
-    found, text = identified(learnt, published, vehicle_text(published), 'crazyflie_identified')
+    found, text = identified(
+        learnt, published, Files().text('vehicles', published), 'crazyflie_identified')
     atomic_write.write(out / 'crazyflie_identified.yaml', text)
     yield from _numbers(found)
     yield from (f'not determined: {name}: {why}' for name, why in found.refused)

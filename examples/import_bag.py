@@ -20,17 +20,17 @@ import zstandard
 from rosbags.rosbag2 import Reader, ReaderError
 
 from px4_sim_ros.cli.arguments import ArgumentParser
-from px4_sim_ros.flight import settings
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.process.new_folder import make_folder, new_folder
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import LostError, ReorderBuffer
+from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import graph, side_topics

@@ -4,8 +4,8 @@
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
+from px4_sim_ros.launching.actions import fleet_actions
 from px4_sim_ros.launching.arguments import FLEET_ARGUMENTS
-from px4_sim_ros.launching.fleet_actions import fleet_actions
 
 
 def generate_launch_description():

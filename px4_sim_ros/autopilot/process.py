@@ -30,8 +30,8 @@ from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process.signals import Stop
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory, own_arguments, read_yaml
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 _RETRY_S = 0.02
 # The year of the magnetic declination that this autopilot knows, as firmware does.

@@ -18,15 +18,15 @@ from px4_sim_ros.campaign.jobs import (
     FAILED,
     NEVER,
     PATH,
+    SCENARIO,
     Job,
     Row,
-    configured,
     row_in,
-    write_files,
+    spec_of,
 )
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.flight.px4 import command_line
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.px4.sitl import command_line
 from px4_sim_ros.recording.analysis import tables
 
 # So many are handed over at a time for each slot: the next one is there when a slot is free.
@@ -72,15 +72,11 @@ def check(campaign: Campaign, px4: Px4Build) -> None:
 
 def _check_one(campaign: Campaign, run: Run, px4: Px4Build, what: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        file = write_files(pathlib.Path(folder), 'scenario', run.scenario,
-                           run.own_vehicle)
         try:
-            configured(file, px4, _NOWHERE, pathlib.Path(folder) / 'bag',
-                       campaign.settings.recorder)
+            spec_of(run.scenario, run.own_vehicle, px4, _NOWHERE, pathlib.Path(folder) / 'bag',
+                    campaign.settings.recorder)
         except ParameterError as error:
-            said = str(error)
-            for path in (file, file.with_name('scenario.vehicle.yaml')):
-                said = said.replace(f'scenario file {path}: ', '').replace(f'{path}', path.name)
+            said = str(error).removeprefix(f'scenario {SCENARIO}: ')
             raise ParameterError(f'{what}: {said}') from error
 
 

@@ -3,35 +3,23 @@
 """One flight of a campaign in this process, and the row that comes of it."""
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import pathlib
 import shutil
-import threading
 import time
-import typing
 
-from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, PATH, Job, Row, configured, write_files
+from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, PATH, Job, Row, spec_of
 from px4_sim_ros.campaign.paths import PathTaker
-from px4_sim_ros.flight.core_world import CoreWorld
-from px4_sim_ros.flight.flight_plan import VehiclePlan
-from px4_sim_ros.flight.flight_record import FlightRecord
-from px4_sim_ros.flight.flight_watch import FlightWatch, StartedAutopilot
-from px4_sim_ros.flight.px4 import Px4, described
-from px4_sim_ros.link.hil.link_state import HilParameters
-from px4_sim_ros.link.pilot.events import MissionError
+from px4_sim_ros.flight.flight import Flight, HungError
+from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.model.errors import RunError, sentence
 from px4_sim_ros.model.scenario.happening import Verdicts
-from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.process.children import stop_all
-from px4_sim_ros.recording.bag.run_description import RunDescription, versions, with_run_file
-from px4_sim_ros.spec.compile_ahead import compile_ahead
-from px4_sim_ros.spec.configuration import Configuration, checked_scenario
+from px4_sim_ros.px4.sitl import Px4
+from px4_sim_ros.recording.bag.run_description import versions
 
-_DIRECT = 'px4_sim_ros.campaign.in_process:DirectBridge'
 _PROBLEM = 'recording_problem'
 
 
@@ -85,17 +73,14 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
     :raises OSError: a port is taken, or nothing can be written
     """
     started_s = time.monotonic()
-    compile_ahead()
-    scenario = write_files(folder, 'flown', job.scenario, job.vehicle)
     bag = folder / 'recording' if _is_recorded_at_once(job) else None
-    row = _flown(job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
+    row = _flown(job, instance, bag, folder)
     # From here on the run is flown: that it cannot be recorded takes nothing away from its row.
     problem = row.get(_PROBLEM, '')
     try:
         if bag is None and job.records == FAILED and row['outcome'] == 'failed':
             bag = folder / 'recording'
-            again = _flown(
-                job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
+            again = _flown(job, instance, bag, folder)
             row['repeatable'] &= again['fingerprint'] == row['fingerprint']
             problem = again[_PROBLEM]
         row['recording'] = '' if problem else _kept(job, row, bag)
@@ -130,90 +115,43 @@ def _kept(job: Job, row: Row, bag: pathlib.Path | None) -> str:
     return str(keep)
 
 
-def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
+def _flown(job: Job, instance: int, bag: pathlib.Path | None, folder: pathlib.Path) -> Row:
     """Fly; return what has become of it."""
-    px4 = None if job.px4 is None else _px4(*job.px4)
-    autopilot = 'embedded' if px4 is None else 'px4'
-    record, figures = FlightRecord(), _Figures()
-    record.autopilot = autopilot
-    record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core
-    scenario = checked_scenario(configuration)
-    assert scenario is not None, 'each run has one'
-    watch = FlightWatch(record.add_event, has_scenario=True)
-    recorder = None                # without one the messages of ROS are not loaded
-    if 'recorder' in configuration.nodes:
-        from px4_sim_ros.flight.core_recorder import CoreRecorder
-        run = RunDescription.of(configuration, mode='core', autopilot=autopilot,
-                                px4=described(px4))
-        configuration = with_run_file(configuration, run, folder)
-        recorder = CoreRecorder(configuration, run)
-    vehicle = VehiclePlan('', configuration, 'none' if px4 is None else 'px4', px4, None)
-    world = CoreWorld(
-        configuration, lambda time_us, values: figures.add(world.scenario.course.situation),
-        recorder, {} if px4 else {'hil_bridge': _DIRECT}, watch.take, watch.follow)
-    with contextlib.ExitStack() as stack:
-        stack.callback(world.close)
-        started = StartedAutopilot(vehicle, world, watch, watch.over.set)
-        stack.callback(started.end)
-        # PX4 would take seconds to end by itself, and what it would write then nobody reads.
-        stack.callback(stop_all, started.processes, 0.0)
-        stack.callback(world.close)        # before it, so that nobody is missed
-        hangs = stack.enter_context(_limit(job.limit_s, watch.over))
-        world.run(watch.over)
-        killed = started.end_from_outside()
-    record.status, record.verdicts = world.status(), watch.verdicts
-    if hangs.is_set():
-        raise LostRunError(f'it has hung for {job.limit_s:g} s of wall time')
+    spec = spec_of(job.scenario, job.vehicle, job.px4, instance, bag, job.recorder)
+    figures, px4 = _Figures(), spec.first.px4
+    # PX4 would take seconds to end by itself, and what it would write then is not kept.
+    flight = Flight(spec, folder, ends_at_once=True, observer=lambda time_us, values: figures.add(
+        flight.scenario().course.situation))
+    try:
+        with flight:
+            flight.run(wall_limit_s=job.limit_s)
+            killed = flight.killed_from_outside()
+    except HungError as error:
+        raise LostRunError(str(error)) from error
     if killed:
         raise KilledAutopilotError(killed)
-    if px4 and record.status.steps == 0:
+    result = flight.end()
+    if px4 and result.first.status.steps == 0:
         raise LostRunError('PX4 has not connected')
-    record.mission_flown = watch.flown
-    record.recording_problem = recorder.problem if recorder is not None else ''
-    # A flight that has not come to its end was judged as far as it was flown.
-    judged = world.scenario.course.verdicts() if watch.verdicts is None else watch.verdicts
-    return _row(record, judged, figures, _failure(watch, started, scenario), px4) | {
+    return _row(result, flight.scenario().course.verdicts(), figures, px4) | {
         PATH: figures.path.path(job.number)}
 
 
-@contextlib.contextmanager
-def _limit(limit_s: float, over: threading.Event) -> typing.Iterator[threading.Event]:
-    """End a flight after some wall time; what is yielded is set then."""
-    hangs = threading.Event()
+def _row(result: FlightResult, judged: Verdicts, figures: _Figures, px4: Px4 | None) -> Row:
+    """Return the row of a flight.
 
-    def give_up() -> None:
-        hangs.set()
-        over.set()
-
-    guard = threading.Timer(limit_s, give_up)
-    guard.start()
-    try:
-        yield hangs
-    finally:
-        guard.cancel()
-
-
-def _failure(watch: FlightWatch, started: StartedAutopilot, scenario: Scenario) -> str:
-    """Return why the mission was not flown, '' if it was, or if that is not asked for."""
-    try:
-        started.check_flown(watch, scenario)
-    except MissionError as error:
-        return str(error)
-    return ''
-
-
-def _row(
-    record: FlightRecord, judged: Verdicts, figures: _Figures, failure: str, px4: Px4 | None,
-) -> Row:
-    holds = not failure and record.verdicts is not None and not record.failed
+    :param judged: what it expects, as far as it was flown
+    """
+    its, failure = result.first, result.failure
+    holds = not failure and its.verdicts is not None and not its.failed
     return {
         'outcome': 'held' if holds else 'failed',
-        'failure': failure or '; '.join(verdict.text for verdict in record.failed),
+        'failure': failure or '; '.join(verdict.text for verdict in its.failed),
         **_judged(judged), **figures.columns(),
-        'mission_flown': record.mission_flown, _PROBLEM: record.recording_problem,
-        'fingerprint': record.status.fingerprint,
-        'repeatable': not record.unrepeatable, 'not_repeatable_because': record.unrepeatable,
-        'flying_s': record.status.wall_time_s, 'versions': _versions(px4)}
+        'mission_flown': its.mission_flown, _PROBLEM: result.recording_problem,
+        'fingerprint': result.fingerprint,
+        'repeatable': not result.unrepeatable, 'not_repeatable_because': result.unrepeatable,
+        'flying_s': its.status.wall_time_s, 'versions': _versions(px4)}
 
 
 def _judged(verdicts: Verdicts) -> Row:
@@ -224,11 +162,6 @@ def _judged(verdicts: Verdicts) -> Row:
                 f'margin_{i}': verdict.margin, f'unit_{i}': verdict.unit,
                 f'time_s_{i}': verdict.time_s, f'left_s_{i}': verdict.left_s}
     return row
-
-
-@functools.cache
-def _px4(build: str, schedule: str) -> Px4:
-    return Px4.find(build, schedule)
 
 
 @functools.cache

@@ -3,25 +3,25 @@
 """What is handed to a worker and what comes back, and the files and parameters of a run."""
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import typing
 
 import yaml
 
 from px4_sim_ros.campaign.plan import Run
-from px4_sim_ros.flight import px4_parameters
-from px4_sim_ros.flight.embedded import check_embedded
-from px4_sim_ros.flight.px4 import Px4, world_parameters
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.spec.configuration import Configuration, checked_scenario, load_configuration
+from px4_sim_ros.spec.files import Files, Kind
+from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, FlightSpec, Options, flight_of
 from px4_sim_ros.spec.resources import DUMPER
-from px4_sim_ros.spec.vehicles_and_missions import flown_mission
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
 """Which recordings are kept."""
 PATH = 'path'
 """What a worker says beside the columns of a row."""
+SCENARIO = 'scenario.yaml'
+"""The name of the scenario of a run."""
 Row = dict[str, typing.Any]
 """What is known of a run, by column; values are numbers, texts, true, false or None."""
 
@@ -64,33 +64,32 @@ def row_in(answer: typing.Mapping[str, typing.Any], what: str) -> Row:
     return row
 
 
-def configured(
-    scenario: pathlib.Path, px4: tuple[str, str] | None, instance: int,
-    bag: pathlib.Path | None = None, recorder: typing.Mapping[str, typing.Any] | None = None,
-) -> Configuration:
-    """Return the parameters of a flight, those of `fly --mode core --scenario FILE`.
+def spec_of(
+    scenario: typing.Mapping[str, typing.Any], vehicle: typing.Mapping[str, typing.Any] | None,
+    px4: tuple[str, str] | None, instance: int, bag: pathlib.Path | None = None,
+    recorder: typing.Mapping[str, typing.Any] | None = None,
+) -> FlightSpec:
+    """Return a flight, which is that of `fly --mode core --scenario FILE`.
 
+    :param scenario: content of its file
+    :param vehicle: content of its file; None: the one of that name
+    :param px4: build folder and schedule; None: the embedded autopilot flies, in this process
     :param bag: what is recorded into, if it is
     :param recorder: its other parameters
     :raises ParameterError: the scenario, or something that it sets, is wrong
     """
-    base: dict[str, dict[str, typing.Any]] = {'manager': {'speed_factor': 0.0}}
-    if px4 is not None:
-        base |= world_parameters(Px4.find(*px4))
+    texts: dict[tuple[Kind, str], str] = {('scenarios', SCENARIO): _dumped(scenario)}
+    if vehicle is not None:
+        texts['vehicles', str(scenario['vehicle'])] = _dumped(vehicle)
     recorded = {} if bag is None else {
         'recorder': {'folder': str(bag), 'on_failure': 'continue', **(recorder or {})}}
-    found = load_configuration(None, {
-        '': {'scenario': str(scenario), 'recorder': bag is not None},
-        'hil_bridge': {'instance': instance}, **recorded}, base=base)
-    if px4 is None:
-        check_embedded(found)
-    else:
-        px4_parameters.environment(
-            Px4(pathlib.Path(px4[0])), found.world.vehicle, found.world.scenario)
-    if (mission := flown_mission(found.world)) is not None:
-        mission.check_fits(f'vehicle {found.vehicle.name}', found.vehicle.drives)
-    checked_scenario(found)
-    return found
+    options = Options(
+        autopilot='embedded' if px4 is None else 'px4', base=AS_FAST_AS_POSSIBLE,
+        overrides={'': {'scenario': SCENARIO, 'recorder': bag is not None},
+                   'hil_bridge': {'instance': instance}, **recorded}, files=Files(texts))
+    if px4 is not None:
+        options = dataclasses.replace(options, px4_dir=px4[0], px4_schedule=px4[1])
+    return dataclasses.replace(flight_of(options), in_process=px4 is None)
 
 
 def write_files(

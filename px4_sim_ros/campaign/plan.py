@@ -10,8 +10,8 @@ import typing
 from px4_sim_ros.campaign import inputs, places
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
+from px4_sim_ros.spec.files import NONE, load_mission
 from px4_sim_ros.spec.resources import named_file, read_yaml
-from px4_sim_ros.spec.vehicles_and_missions import NO_MISSION, load_mission
 
 _FLOWN = 'scenario', 'mission'
 VEHICLES = 'vehicle_files'
@@ -202,7 +202,7 @@ def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> places.Co
         raise ParameterError(f'{owner}: scenario: must be a name in config/scenarios, a path, or'
                              ' what a scenario file holds')
     scenario: places.Content = {'vehicle': _DEFAULT_VEHICLE, 'mission': 'square', **found}
-    if isinstance(scenario['mission'], str) and scenario['mission'] != NO_MISSION:
+    if isinstance(scenario['mission'], str) and scenario['mission'] != NONE:
         scenario['mission'] = load_mission(scenario['mission']).to_mapping()['items']
     # What is not expected cannot fail.
     if not scenario.get('expect') and not scenario.get('end'):

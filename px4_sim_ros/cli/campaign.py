@@ -20,11 +20,11 @@ from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show, 
 from px4_sim_ros.cli import flown_again, output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.cli.progress import Bar
-from px4_sim_ros.flight.flight_plan import AUTOPILOTS
 from px4_sim_ros.flight.instances import most_at_once
-from px4_sim_ros.flight.px4 import REPEATABLE, SCHEDULES, Px4
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import signals
+from px4_sim_ros.px4.sitl import REPEATABLE, SCHEDULES, Px4
+from px4_sim_ros.spec.flight_spec import AUTOPILOTS
 
 # `campaign refly`: a run of a campaign once more, here or on another machine.
 

@@ -17,7 +17,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import Configuration, load_configuration
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 _EXIT_IMPLAUSIBLE = 1
 

@@ -11,11 +11,11 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.flight import settings
-from px4_sim_ros.flight.flight_plan import MODES
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.actions import ALLOWED
 from px4_sim_ros.process import signals
+from px4_sim_ros.spec import settings
+from px4_sim_ros.spec.flight_spec import MODES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

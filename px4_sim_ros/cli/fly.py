@@ -12,22 +12,20 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.cli import arguments, fly_fleet, fly_plan, fly_summary, output, same_flight
+from px4_sim_ros.cli import arguments, fly_plan, fly_summary, output, same_flight
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.list import ListAction
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.flight import autopilots, instances, px4_memory, remapping, settings
-from px4_sim_ros.flight.fleet_record import FleetRecord
-from px4_sim_ros.flight.flight import conduct
-from px4_sim_ros.flight.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
-from px4_sim_ros.flight.flight_record import FlightRecord
-from px4_sim_ros.flight.px4 import add_schedule_argument, command_line
-from px4_sim_ros.link.hil.link_state import HilParameters
-from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.flight import autopilots, instances
+from px4_sim_ros.flight.flight import Flight
+from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import domain_claim, signals
-from px4_sim_ros.spec import node_overrides
-from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.px4 import memory
+from px4_sim_ros.px4.sitl import add_schedule_argument, command_line
+from px4_sim_ros.spec import node_overrides, remapping, settings
+from px4_sim_ros.spec.fleets import MOST_VEHICLES, SPACING_M
+from px4_sim_ros.spec.flight_spec import AUTOPILOTS, MODES
 from px4_sim_ros.spec.resources import check_page, check_writable
 
 if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
@@ -58,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='as PX4: TCP port 4560 + instance; the first free one by default')
     parser.add_argument('--namespace', type=arguments.namespace, default='',
                         help='of all nodes and relative topics, such as uav1')
-    fly_fleet.add_arguments(parser)
+    _add_fleet_arguments(parser)
     settings.add_arguments(parser)
     node_overrides.add_argument(parser)
     remapping.add_argument(parser)
@@ -76,6 +74,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='write the summary here as well')
 
 
+def _add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options for several vehicles."""
+    several = parser.add_mutually_exclusive_group()
+    several.add_argument('--fleet', metavar='FLEET', help='fly several vehicles in one world, in'
+                         ' one lockstep: name in config/fleets, or a path')
+    several.add_argument('--vehicles', type=_count, metavar='N', help='the same with N vehicles'
+                         ' that are alike: px4_1 is instance 1 of PX4, and so on, or from'
+                         ' --instance on')
+    parser.add_argument('--spacing', type=float, metavar='M', help='how far they are apart at'
+                        f' first; {SPACING_M:g} m by default')
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_VEHICLES:
+        raise argparse.ArgumentTypeError(
+            f'{text!r}: must be a whole number, at least 1 and at most {MOST_VEHICLES}')
+    return int(text)
+
+
 def fly(options: argparse.Namespace) -> int:
     """Fly a mission and print its summary; return the exit code."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
@@ -87,7 +104,7 @@ def _fly(
 ) -> int:
     """Fly; `held` is what others on this machine may not have meanwhile."""
     try:
-        fleet = fly_fleet.fleet_of(options)
+        fleet = fly_plan.fleet_of(options)
         options.mode = options.mode or ('composed' if fleet is None else 'core')
         expectation = _expectation(options)
         bag = options.record
@@ -95,44 +112,51 @@ def _fly(
             bag = folder / 'flight'
         elsewhere = _free_domain(options, held)
         instance = _free_instance(options, held)
-        plan, configuration = fly_plan.prepared(options, bag, fleet, instance)
-        if instance and instance == configuration.of_node('hil_bridge', HilParameters).instance:
+        spec = fly_plan.spec_of(options, bag, fleet, instance)
+        if instance and instance == spec.first.hil.instance:
             elsewhere.append(f'instance 0 is in use: this flight has instance {instance}')
         check_writable('summary', options.summary)
         check_page('report', options.report)
-        vehicles = plan.vehicles(configuration)
-        held.enter_context(autopilots.claim(vehicles))
+        held.enter_context(autopilots.claim(spec.vehicles))
     except (ParameterError, OSError) as error:
         return output.failed('fly', error, BAD_INPUT)
     for remark in [*elsewhere,
-                   *fly_plan.remarks(vehicle.configuration for vehicle in vehicles),
-                   *px4_memory.remarks_on(vehicles)]:
+                   *fly_plan.remarks(vehicle.configuration for vehicle in spec.vehicles),
+                   *(memory.remarks() if spec.repeats_px4 else [])]:
         print(f'fly: {remark}', file=sys.stderr)
-    record = FlightRecord()
-    record.autopilot = plan.autopilot
-    record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core
-    if plan.fleet:
-        fly_fleet.prepare_record(record, list(vehicles))
-    whole = fly_fleet.fleet_record(record, vehicles) if plan.fleet else record
-    code, failure = _conduct(plan, configuration, record, folder, whole)
+    with contextlib.closing(Progress(spec.events, spec.waiting_ports)) as progress:
+        flight = Flight(spec, folder, progress)
+        code, failure = _flown(flight)
+    result = flight.result
     # One that has failed before its first step has nothing to show.
-    has_begun = bool(record.status.steps) or not failure
+    has_begun = bool(result.first.status.steps) or not failure
     is_written = not has_begun or fly_summary.write_summary(
-        whole.summary(fly_summary.head(options, configuration, plan, record.recording,
-                            has_page=code != INTERRUPTED), failure),
-        options.summary)
+        result.summary(fly_summary.head(options, result, has_page=code != INTERRUPTED))
+        | {'failure': failure}, options.summary)
     if code == 0 and expectation is not None:
-        failure = expectation.failure(whole.fingerprint, record.recording)
+        failure = expectation.failure(result.fingerprint, result.recording)
         code = FAILED if failure else 0
     if code == INTERRUPTED:
         return output.interrupted('fly')
-    for sentence_ in [failure, *_broken(options, plan, record)]:
+    for sentence_ in [failure, *_broken(options, result)]:
         if sentence_:
             print(f'fly: {sentence_}', file=sys.stderr)
-    # After the sentence: it takes a while, too long for whoever has interrupted.
+    # After the sentence: it takes a while, too long after an interrupt.
     if has_begun and options.report is not None:
-        is_written &= fly_summary.write_report(record.recording, options.report)
+        is_written &= fly_summary.write_report(result.recording, options.report)
     return code if is_written else code or FAILED
+
+
+def _flown(flight: Flight) -> tuple[int, str]:
+    """Fly; return the exit code, and why the flight has failed, '' if it has not."""
+    try:
+        with signals.unwrapped():
+            result = flight.fly()
+    except KeyboardInterrupt:
+        return INTERRUPTED, 'interrupted'
+    except (OSError, RuntimeError, ParameterError) as error:
+        return FAILED, sentence(error)
+    return 0 if result.has_succeeded or result.was_stopped else FAILED, result.failure
 
 
 def _free_domain(options: argparse.Namespace, held: contextlib.ExitStack) -> list[str]:
@@ -172,45 +196,15 @@ def _expectation(options: argparse.Namespace) -> Expectation | None:
     return Expectation.parse(options.expect)
 
 
-def _conduct(
-    plan: FlightPlan, configuration: Configuration, record: FlightRecord, folder: pathlib.Path,
-    whole: FlightRecord | FleetRecord,
-) -> tuple[int, str]:
-    """Fly; return the exit code, and why the flight has failed, '' if it has not."""
-    vehicles = plan.vehicles(configuration)
-    try:
-        with signals.unwrapped(), contextlib.closing(Progress(
-                sum(v.mission.events for v in vehicles if v.mission))) as progress:
-            conduct(
-                plan, configuration, record, folder, on_event=progress.show,
-                on_restart=lambda: progress.print('the run begins again: so does the flight'),
-                on_waiting=lambda: progress.print(
-                    f'waiting for your autopilot on TCP port {_ports(vehicles)}'))
-    except KeyboardInterrupt:
-        return INTERRUPTED, 'interrupted'
-    except (OSError, RuntimeError, ParameterError) as error:
-        return FAILED, sentence(error)
-    return 0 if whole.has_succeeded or record.was_stopped else FAILED, ''
-
-
-def _broken(
-    options: argparse.Namespace, plan: FlightPlan, record: FlightRecord,
-) -> typing.Iterator[str]:
+def _broken(options: argparse.Namespace, result: FlightResult) -> typing.Iterator[str]:
     """Yield what PX4's logs lack, each expectation that has failed, and how to fly that again."""
-    records = {plan.namespace: record, **record.others}
-    for vehicle, its in records.items():
+    for name, its in result.vehicles.items():
         if its.log_warning:
-            yield f"{f'{vehicle}: ' if plan.fleet else ''}{its.log_warning}"
+            yield f"{f'{name}: ' if name else ''}{its.log_warning}"
         for verdict in its.failed:
-            yield f"{f'{vehicle}: ' if plan.fleet else ''}expected {verdict.text}"
-    if record.failed and not plan.fleet:
+            yield f"{f'{name}: ' if name else ''}expected {verdict.text}"
+    if result.first.failed and not result.spec.fleet:
         words = ['python', '-m', 'px4_sim_ros', *same_flight.words(options)]
-        if not record.unrepeatable:
-            words += ['--expect', record.status.fingerprint]
-        yield f'again: {command_line(words) if plan.px4 else shlex.join(words)}'
-
-
-def _ports(vehicles: typing.Sequence[VehiclePlan]) -> str:
-    """Return the TCP ports that autopilots of the user connect to."""
-    return ', '.join(
-        str(port_of(vehicle.hil.instance)) for vehicle in vehicles if vehicle.autopilot == 'none')
+        if not result.unrepeatable:
+            words += ['--expect', result.fingerprint]
+        yield f'again: {command_line(words) if result.spec.first.px4 else shlex.join(words)}'

@@ -9,33 +9,20 @@ import pathlib
 import sys
 import typing
 
-from px4_sim_ros.cli import fly_fleet
-from px4_sim_ros.flight.flight_plan import FlightPlan
+from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.link.pilot.events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.scenarios import NONE
 
 
 def head(
-    options: argparse.Namespace, configuration: Configuration, plan: FlightPlan, bag: str,
-    *, has_page: bool,
+    options: argparse.Namespace, result: FlightResult, *, has_page: bool,
 ) -> dict[str, typing.Any]:
-    """Return what was flown, with which the summary begins."""
-    world = configuration.world
-    said = {'mode': options.mode, 'wind': world.wind, 'seed': world.seed}
-    if plan.fleet:
-        said |= {'name': plan.fleet, 'vehicles': len(plan.others) + 1}
-    else:
-        said = {'mode': options.mode, 'autopilot': options.autopilot,
-                'vehicle': configuration.vehicle.name, 'wind': world.wind, 'seed': world.seed,
-                'mission': plan.mission.name if plan.mission else 'none'}
-    if configuration.world.scenario != NONE:
-        said['scenario'] = pathlib.Path(configuration.world.scenario).stem
+    """Return what was flown and what is written, with which the summary begins."""
+    said = result.head()
     if options.record is not None:
-        said['recording'] = bag
+        said['recording'] = result.recording
     if options.report is not None and has_page:
         said['report'] = str(options.report)
     return said
@@ -90,7 +77,7 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
                 print(f'{name:28} {text(entry)}')
         elif key == 'fleet':
             for vehicle in value:
-                fly_fleet.print_vehicle(vehicle)
+                _print_vehicle(vehicle)
         elif value in (None, '', {}) or key == 'failure' or (
                 key in _IF_ANY and key not in _ALWAYS and not value):
             continue           # there is none, or it is said on stderr
@@ -98,3 +85,24 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
             print(f'{key:28} ' + ', '.join(f'{k} {v:.2f}' for k, v in value.items()))
         else:
             print(f'{key:28} {value}')
+
+
+def _print_vehicle(summary: dict[str, typing.Any]) -> None:
+    """Print a line about a vehicle, and one for each thing that its scenario expects."""
+    if summary['joined_s'] is None:
+        print(f"{summary['namespace']:28} {summary['vehicle']}: in reserve, it has not joined")
+        return
+    how = 'landed' if summary['landed'] else summary['failure'] or 'not landed'
+    for key, verb in ('left_s', 'left'), ('joined_s', 'joined'):
+        if summary[key]:
+            how = f'{verb} at {summary[key]:g} s, {how}'
+    off = summary['position_error_at_landing_m']
+    troubles = [f'{name} {summary[name]}' for name in TROUBLES
+                if name == 'misses' or summary[name]]
+    if summary.get('log_lost_s'):
+        troubles.append(f"log_lost_s {summary['log_lost_s']:g}")
+    print(f"{summary['namespace']:28} {summary['vehicle']}, {summary['mission']},"
+          f" {summary['autopilot']}: {how}{f', off by {off:g} m' if off is not None else ''},"
+          f" {', '.join(troubles)}, fingerprint {summary['fingerprint']}")
+    for verdict in summary.get('expectations', ()):
+        print(f"{'':28} expected {verdict['text']}")

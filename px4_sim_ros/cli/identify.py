@@ -11,8 +11,8 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.files import Files, load_vehicle
 from px4_sim_ros.spec.resources import check_page, check_writable
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle, vehicle_text
 
 _HORIZON_S = 0.5
 
@@ -89,7 +89,7 @@ def _vehicle(options: argparse.Namespace) -> None:
     page = _page(options)
     found, new = identification.identified(
         [read_flight(log) for log in options.logs], options.vehicle,
-        vehicle_text(options.vehicle), options.out.stem, options.fit, options.horizon)
+        Files().text('vehicles', options.vehicle), options.out.stem, options.fit, options.horizon)
     atomic_write.write(options.out, new)
     atomic_write.write(page, pages.identification_page(found))
     if options.json:

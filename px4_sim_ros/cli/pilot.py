@@ -13,7 +13,7 @@ from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.link.pilot.pilot import Pilot
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.spec.vehicles_and_missions import load_mission
+from px4_sim_ros.spec.files import load_mission
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def _fly(options: argparse.Namespace) -> int:
     mission = load_mission(options.mission)
     with (contextlib.closing(Progress(mission.events)) as progress,
           contextlib.closing(Pilot(
-              options.instance, progress.show, uploads=options.upload)) as link):
+              options.instance, progress.on_event, uploads=options.upload)) as link):
         try:
             link.fly(mission)
         except MissionError as error:

@@ -7,6 +7,7 @@ import sys
 import typing
 
 from px4_sim_ros.link.pilot.events import Event
+from px4_sim_ros.model.encounters import Encounter
 from px4_sim_ros.model.scenario.happening import Happening
 
 
@@ -35,11 +36,25 @@ class Bar:
 class Progress(Bar):
     """The events of a flight."""
 
-    def __init__(self, events: int) -> None:
-        super().__init__(events, 'event')
+    def __init__(self, events: int, ports: typing.Iterable[int] = ()) -> None:
+        """Begin.
 
-    def show(self, event: Event | Happening) -> None:
+        :param events: how many a mission has
+        :param ports: TCP ports that autopilots of the user connect to
+        """
+        super().__init__(events, 'event')
+        self._ports = ', '.join(map(str, ports))
+
+    def on_event(self, event: Event | Happening | Encounter) -> None:
         """Show an event."""
         self.print(f't = {event.time_s:7.2f} s  {event.text}')
         if self._bar is not None:
             self._bar.update()
+
+    def on_restart(self) -> None:
+        """Show that the run was reset."""
+        self.print('the run begins again: so does the flight')
+
+    def on_waiting(self) -> None:
+        """Show to which ports autopilots of the user connect."""
+        self.print(f'waiting for your autopilot on TCP port {self._ports}')

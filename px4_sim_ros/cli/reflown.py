@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.flight.px4 import ONE_CORE, REPEATABLE, Px4
+from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription

@@ -16,29 +16,24 @@ from px4_sim_ros.cli import flown_again, reflown
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.flight import autopilots, px4_memory, settings
-from px4_sim_ros.flight.flight import conduct
-from px4_sim_ros.flight.flight_plan import FlightPlan
-from px4_sim_ros.flight.flight_record import FlightRecord
-from px4_sim_ros.flight.px4 import Px4
+from px4_sim_ros.flight import autopilots
+from px4_sim_ros.flight.flight import Flight
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.ports import PortTakenError
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, RunError, sentence
 from px4_sim_ros.model.faults.actions import check_allowed
 from px4_sim_ros.process import domain_claim
+from px4_sim_ros.process.new_folder import new_folder
+from px4_sim_ros.px4 import memory
+from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.recording.analysis.comparison import compare_bags
-from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.spec import node_overrides
-from px4_sim_ros.spec.configuration import (
-    Configuration,
-    checked_scenario,
-    profile_parameters,
-)
+from px4_sim_ros.spec import node_overrides, settings
+from px4_sim_ros.spec.configuration import Configuration, profile_parameters
+from px4_sim_ros.spec.files import NONE
+from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
 from px4_sim_ros.spec.resources import check_page, check_writable
-from px4_sim_ros.spec.scenarios import NONE
-from px4_sim_ros.spec.vehicles_and_missions import flown_mission
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,10 +64,9 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     """
     overrides = flown_again.overrides(options)
     new = new_folder(options.record if options.record is not None else folder / 'refly')
-    configuration = _configuration(bag, overrides, options.profile, folder, new)
-    plan = _plan(options, bag.run, configuration)
-    with _claimed(plan, configuration):
-        _fly(plan, configuration, bag, folder)
+    spec = _spec(options, bag.run, _configuration(bag, overrides, options.profile, new))
+    with _claimed(spec):
+        _fly(spec, bag, folder)
     flown = BagReader(new)
     reflown.say(reflown.repeats(*of) for of in (('the recording', bag), ('the new flight', flown)))
     found = dataclasses.replace(
@@ -82,78 +76,71 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     return 0 if is_what_if or found.identical else FAILED
 
 
-def _claimed(plan: FlightPlan, configuration: Configuration) -> contextlib.ExitStack:
+def _claimed(spec: FlightSpec) -> contextlib.ExitStack:
     """Hold what a flight needs of this machine, as `fly` does, until the result is closed.
 
     :raises ParameterError: another flight has the instance, or another process a port of it
     """
     try:
-        return autopilots.claim(plan.vehicles(configuration))
+        return autopilots.claim(spec.vehicles)
     except PortTakenError as error:
         raise ParameterError(sentence(error)) from error
 
 
-def _fly(
-    plan: FlightPlan, configuration: Configuration, bag: BagReader, folder: pathlib.Path,
-) -> None:
-    if plan.px4 is not None:
-        reflown.say(reflown.differences(bag.run, plan.px4))
-    for remark in px4_memory.remarks_on(plan.vehicles(configuration)):
-        print(f'refly: {remark}', file=sys.stderr)
-    record = FlightRecord()
-    record.shares_core = plan.px4 is not None and plan.px4.repeats
-    with contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress:
-        conduct(plan, configuration, record, folder, on_event=progress.show,
-                on_restart=lambda: None, on_waiting=lambda: None)
-    if record.log_warning:
-        print(f'refly: {record.log_warning}', file=sys.stderr)
+def _fly(spec: FlightSpec, bag: BagReader, folder: pathlib.Path) -> None:
+    if spec.first.px4 is not None:
+        reflown.say(reflown.differences(bag.run, spec.first.px4))
+    if spec.repeats_px4:
+        for remark in memory.remarks():
+            print(f'refly: {remark}', file=sys.stderr)
+    with contextlib.closing(Progress(spec.events)) as progress:
+        result = Flight(spec, folder, progress).fly()
+    if result.failure:
+        raise RunError(result.failure)
+    if result.first.log_warning:
+        print(f'refly: {result.first.log_warning}', file=sys.stderr)
 
 
 def _configuration(
-    bag: BagReader, overrides: settings.Settings, profile: str, folder: pathlib.Path,
-    new: pathlib.Path,
+    bag: BagReader, overrides: settings.Settings, profile: str, new: pathlib.Path,
 ) -> Configuration:
     """Return the parameters of a recording, for a flight as fast as possible.
 
-    Vehicle and mission are those of the recording, whatever has become of their files.
+    Vehicle, mission and scenario are those of the recording, whatever has become of their files.
 
-    :raises ParameterError: one of them is wrong, or nothing has flown a mission
+    :raises ParameterError: one of them is wrong, or no autopilot has flown a mission
     """
     run = bag.run
     if run.autopilot not in ('embedded', 'px4') or not run.mission:
         raise ParameterError(f'bag {bag.folder}: it has no mission of the embedded autopilot or'
                              ' PX4; `replay` flies its commands again')
-    (folder / 'vehicle.yaml').write_text(run.vehicle, encoding='utf-8')
-    (folder / 'mission.yaml').write_text(run.mission, encoding='utf-8')
-    (folder / 'scenario.yaml').write_text(run.scenario, encoding='utf-8')
     laid = {name: dict(values) for name, values in overrides.items()}
-    laid[''] = {'vehicle': str(folder / 'vehicle.yaml')} | laid.get('', {}) | {
-        'mission': str(folder / 'mission.yaml'), 'recorder': True,
-        'scenario': str(folder / 'scenario.yaml') if run.scenario else NONE}
+    laid[''] = laid.get('', {}) | {'recorder': True} | (
+        {} if run.scenario else {'scenario': NONE})
     for name, values in (('manager', {'speed_factor': 0.0, 'paused': False}),
                          ('pilot', {'at_end': 'hold'}), ('recorder', {'folder': str(new)})):
         laid[name] = values | laid.get(name, {})
     return run.configuration(laid, base=profile_parameters(profile))
 
 
-def _plan(
+def _spec(
     options: argparse.Namespace, run: RunDescription, configuration: Configuration,
-) -> FlightPlan:
+) -> FlightSpec:
     """Return what is to be flown.
 
     :raises ParameterError: an option is wrong
     """
     if options.mode != 'core':
         domain_claim.check_unclaimed()
-    hil = configuration.of_node('hil_bridge', HilParameters)
-    px4 = None
+    px4, hil = None, configuration.of_node('hil_bridge', HilParameters)
     if run.autopilot == 'px4':
         px4 = dataclasses.replace(
             Px4.find(options.px4_dir, reflown.schedule_of(run, shares_core=hil.shares_core)),
             of_recording=tuple(run.px4.get('parameters', {}).items()))
-    return FlightPlan(options.mode, run.autopilot, px4, flown_mission(configuration.world),
-                      _own_classes(options.node, run, configuration), (), None,
-                      scenario=checked_scenario(configuration))
+    vehicle = VehicleSpec(configuration, run.autopilot, px4)
+    vehicle.check()
+    return FlightSpec(options.mode, (vehicle,),
+                      own_classes=_own_classes(options.node, run, configuration))
 
 
 def _own_classes(

@@ -13,11 +13,11 @@ from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.flight import replay as replaying
-from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.playback import commands
+from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.resources import check_page, check_writable
 
 

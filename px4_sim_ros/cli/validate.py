@@ -11,8 +11,8 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import check_page, check_writable
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,10 +12,10 @@ import sys
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.spec import settings
 from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget, ViewerError
 
 

@@ -10,8 +10,8 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import own_arguments
 

@@ -10,41 +10,36 @@ import pathlib
 import sys
 import typing
 
-from px4_sim_ros.flight import px4_parameters
-from px4_sim_ros.flight.flight_plan import VehiclePlan
-from px4_sim_ros.flight.px4 import (
-    CONSOLE,
-    PARAMETER,
-    Px4,
-    Px4Process,
-    check_run_folder,
-    check_socket,
-    new_run_folder,
-)
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
 from px4_sim_ros.process import machine_locks
 from px4_sim_ros.process.children import Child, own_module
-from px4_sim_ros.spec.scenarios import NONE
+from px4_sim_ros.px4 import boot_parameters
+from px4_sim_ros.px4.sitl import (
+    CONSOLE,
+    PARAMETER,
+    Px4Process,
+    check_run_folder,
+    check_socket,
+    new_run_folder,
+)
+from px4_sim_ros.spec.flight_spec import VehicleSpec
 
 
-def claim(vehicles: typing.Sequence[VehiclePlan]) -> contextlib.ExitStack:
+def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
     """Let a flight have what it needs of this machine, before anything starts.
 
     Its instances are those of no other flight until the result is closed.
 
-    :raises ParameterError: another flight has one of them, or a PX4 can have no folder, cannot
-        boot, or cannot have a parameter that is to be set
+    :raises ParameterError: another flight has one of them, or a PX4 can have no folder or cannot
+        boot
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
     with machine_locks.claim_instances(vehicle.hil.instance for vehicle in vehicles) as held:
         for vehicle in vehicles:
             if vehicle.autopilot == 'px4':
-                assert vehicle.px4 is not None, 'it is the autopilot'
-                world = vehicle.configuration.world
-                px4_parameters.environment(vehicle.px4, world.vehicle, world.scenario)
                 check_run_folder()
                 check_socket(vehicle.hil.instance)
             check_ports(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
@@ -71,22 +66,35 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
 
 
 def start_autopilot(
-    px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+    vehicle: VehicleSpec, folder: pathlib.Path,
     environment: typing.Mapping[str, str] | None = None, ros_home: pathlib.Path | None = None,
 ) -> Child:
     """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file.
 
-    :param scenario: whose parameters of PX4 it gets: a name in config/scenarios, a path, or none
+    :param folder: for the vehicle as it was read, which the embedded autopilot flies
     :param environment: what PX4 finds there in addition, or instead
     :param ros_home: below which PX4's folder is; that of the user by default
     """
+    configuration, px4, instance = vehicle.configuration, vehicle.px4, vehicle.hil.instance
     if px4 is None:
         return Child('the embedded autopilot', own_module(
-            'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
-    folder = new_run_folder(instance, ros_home)
-    print(f'PX4 runs in {folder}; its console is {CONSOLE} there', flush=True)
+            'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle',
+            _vehicle_file(vehicle, folder)))
+    run_folder = new_run_folder(instance, ros_home)
+    print(f'PX4 runs in {run_folder}; its console is {CONSOLE} there', flush=True)
     ours = {name: value for name, value in os.environ.items() if not name.startswith(PARAMETER)}
-    its, remarks = px4_parameters.environment(px4, vehicle, scenario)
+    its, remarks = boot_parameters.environment(
+        px4, configuration.vehicle, configuration.scenario)
     for remark in remarks:
         _say(remark)
-    return Px4Process(px4, instance, {**ours, **its, **(environment or {})}, folder)
+    return Px4Process(px4, instance, {**ours, **its, **(environment or {})}, run_folder)
+
+
+def _vehicle_file(vehicle: VehicleSpec, folder: pathlib.Path) -> str:
+    """Return a file with the text of a vehicle, or its name where there is no text."""
+    text = vehicle.configuration.texts.vehicle
+    if not text:
+        return vehicle.configuration.world.vehicle
+    path = folder / f'{vehicle.name or "vehicle"}.yaml'
+    path.write_text(text, encoding='utf-8')
+    return str(path)

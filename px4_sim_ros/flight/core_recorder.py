@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log
 from std_msgs.msg import String
 
-from px4_sim_ros.flight.flight_record import WorldStatus
+from px4_sim_ros.flight.record import WorldStatus
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.codec import Encoder
@@ -19,9 +19,9 @@ from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import set_stamp, stamp_us
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint, TelemetryListener
+from px4_sim_ros.process.new_folder import make_folder
 from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.step_bag import StepWriter

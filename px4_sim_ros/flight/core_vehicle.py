@@ -26,12 +26,14 @@ if typing.TYPE_CHECKING:       # a run without them does without the messages, a
 
 
 class VehicleSetup(typing.NamedTuple):
-    """A vehicle of a world, and who is told what it does."""
+    """A vehicle of a world, and what is called with what it does."""
 
     configuration: Configuration
-    namespace: str = ''
+    name: str = ''                     # '' for one alone
     own_classes: typing.Mapping[str, str] | None = None
+    # With what the pilot has achieved; with why its mission was not flown at its end, '' if it was.
     on_pilot: typing.Callable[[Event | str], None] = lambda event: None
+    # With what the scenario does, and with the verdicts at its end.
     on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None
     presence: Presence = ALWAYS
     on_change: typing.Callable[[Change], None] = lambda change: None
@@ -51,8 +53,8 @@ class CoreVehicle:
         :raises PortTakenError: the port of the link is in use
         """
         self._setup, self._recorder, self._is_alone = setup, recorder, is_alone
-        self.namespace = setup.namespace
-        self.blocks = make_blocks(setup.configuration, setup.own_classes, self.namespace)
+        self.name = setup.name
+        self.blocks = make_blocks(setup.configuration, setup.own_classes, self.name)
         for block in self.blocks.values():
             stack.callback(block.close)
         self.bridge = typing.cast(HilBlock, self.blocks['hil_bridge'])
@@ -63,7 +65,7 @@ class CoreVehicle:
         self._flown_fingerprint = ''
         if self._pilot is not None:
             if recorder is not None:
-                self._pilot.telemetry = recorder.telemetry(self.namespace)
+                self._pilot.telemetry = recorder.telemetry(self.name)
             self._pilot.on_event, self._pilot.on_over = self._report, self._note_over
         if 'scenario' in self.blocks:
             self.scenario = typing.cast('ScenarioBlock', self.blocks['scenario'])
@@ -73,7 +75,7 @@ class CoreVehicle:
     def group(self) -> Group:
         """What the runner steps."""
         configuration = self._setup.configuration
-        return Group(self.namespace, configuration.graph, configuration.world, self.blocks)
+        return Group(self.name, configuration.graph, configuration.world, self.blocks)
 
     # What its blocks say.
 
@@ -111,12 +113,12 @@ class CoreVehicle:
     def _record_state(self, state: LinkState, time_us: int) -> None:
         if self._recorder is not None:
             from px4_sim_ros.messages.autopilot import link_text
-            self._recorder.add_side(side_topics.LINK_STATE.name, state.value, self.namespace)
+            self._recorder.add_side(side_topics.LINK_STATE.name, state.value, self.name)
             self._record(time_us, link_text(state.value), 'hil_bridge')
 
     def _record(self, time_us: int, text: str, who: str) -> None:
         if self._recorder is not None:
-            self._recorder.add_event(time_us, text, who, self.namespace)
+            self._recorder.add_event(time_us, text, who, self.name)
 
     # What is known of it.
 

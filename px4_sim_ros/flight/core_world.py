@@ -9,12 +9,9 @@ import threading
 import typing
 
 from px4_sim_ros.flight.core_vehicle import CoreVehicle, VehicleSetup
-from px4_sim_ros.flight.flight_record import WorldStatus
-from px4_sim_ros.link.pilot.events import Event
-from px4_sim_ros.model.scenario.happening import Happening, Verdicts
+from px4_sim_ros.flight.record import WorldStatus
 from px4_sim_ros.model.timebase import US_PER_S, is_due, timed
 from px4_sim_ros.process import signals
-from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.run_parameters import ManagerParameters, RecorderParameters
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.clock import LockstepClock
@@ -36,60 +33,51 @@ class CoreWorld:
     """Runs the world, with one vehicle or several, until it is stopped."""
 
     def __init__(
-        self, configuration: Configuration, observer: Observer | None = None,
-        recorder: CoreRecorder | None = None, own_classes: typing.Mapping[str, str] | None = None,
-        on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
-        on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None,
-        *, namespace: str = '', others: typing.Sequence[VehicleSetup] = (),
+        self, vehicles: typing.Sequence[VehicleSetup], observer: Observer | None = None,
+        recorder: CoreRecorder | None = None,
     ) -> None:
-        """Listen for the autopilot.
+        """Listen for the autopilots.
 
+        :param vehicles: the first has the parameters of the world
         :param observer: called after each step
         :param recorder: records the run; it is closed with the world, and if there cannot be one
-        :param own_classes: `module:Class` by name of the blocks that they run in place of
-        :param on_pilot: called with what the pilot has achieved, and with how its mission has
-            ended: why it was not flown, '' if it was
-        :param on_scenario: called with what the scenario does, and with the verdicts at its end
-        :param namespace: of the vehicle, if there are others
-        :param others: the further vehicles
         :raises PortTakenError: the port of a link is in use
         """
+        configuration = vehicles[0].configuration
         self._configuration = configuration
         self._observer = observer
         self._recorder = recorder
         manager = configuration.of_node('manager', ManagerParameters)
         self._clock = LockstepClock(configuration.world.step_us, manager.speed_factor)
-        first = VehicleSetup(configuration, namespace, own_classes, on_pilot, on_scenario)
         with contextlib.ExitStack() as stack:
             if recorder is not None:
                 stack.callback(recorder.close)
             self._vehicles: dict[str, CoreVehicle] = {}
-            for setup in (first, *others):
-                self._vehicles[setup.namespace] = CoreVehicle(
-                    setup, recorder, stack, is_alone=not others)
-            self._first = self._vehicles[namespace]
+            for setup in vehicles:
+                self._vehicles[setup.name] = CoreVehicle(
+                    setup, recorder, stack, is_alone=len(vehicles) == 1)
+            self._first = self._vehicles[vehicles[0].name]
             for vehicle in self._vehicles.values():       # a thread keeps to one core only
                 vehicle.bridge.shared_core = self._first.bridge.shared_core
             self._runner = run_groups(
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder,
-                Attendance({setup.namespace: setup.presence for setup in (first, *others)}))
+                Attendance({setup.name: setup.presence for setup in vehicles}))
             self._runner.on_change = lambda change: self._vehicles[change.vehicle].change(change)
             if recorder is not None:
                 stack.callback(self._record_status, recorder)
             stack.callback(self._runner.flush)
             self._begun = stack.pop_all()
 
-    @property
-    def scenario(self) -> ScenarioBlock:
-        """The scenario, if the world has one."""
-        return self._first.scenario
+    def scenario(self, vehicle: str = '') -> ScenarioBlock:
+        """Return the scenario of a vehicle that has one."""
+        return self._vehicles[vehicle].scenario
 
-    def status(self, namespace: str | None = None) -> WorldStatus:
+    def status(self, name: str | None = None) -> WorldStatus:
         """Return the counters of the run, with those of a vehicle: the first one if not said."""
-        vehicle = self._first if namespace is None else self._vehicles[namespace]
+        vehicle = self._first if name is None else self._vehicles[name]
         clock = self._clock
         busy_s = {name: slot.busy_s
-                  for name, slot in self._runner.lanes[vehicle.namespace].slots.items()}
+                  for name, slot in self._runner.lanes[vehicle.name].slots.items()}
         bridge_s = busy_s.pop('hil_bridge') + busy_s.pop('pilot', 0.0)
         return WorldStatus(
             clock.complete_us / US_PER_S, clock.wall_s, clock.steps,
@@ -100,7 +88,7 @@ class CoreWorld:
     def _record_status(self, recorder: CoreRecorder) -> None:
         for vehicle in self._vehicles.values():
             recorder.add_status(
-                self.status(vehicle.namespace), vehicle.reports(), vehicle.namespace)
+                self.status(vehicle.name), vehicle.reports(), vehicle.name)
 
     @property
     def was_stopped(self) -> bool:
@@ -171,13 +159,13 @@ class CoreWorld:
         for vehicle in self._vehicles.values():
             vehicle.wait(_HELD_STEP_WAIT_S / len(self._vehicles))
 
-    def values(self, namespace: str) -> typing.Mapping[str, typing.Any] | None:
+    def values(self, name: str) -> typing.Mapping[str, typing.Any] | None:
         """Return the last value of each topic of a vehicle, None if it is not there."""
-        if not self._runner.attendance.has(namespace, self._clock.complete_us):
+        if not self._runner.attendance.has(name, self._clock.complete_us):
             return None
-        return self._runner.lanes[namespace].values
+        return self._runner.lanes[name].values
 
     def note(self, time_us: int, text: str) -> None:
         """Record an encounter of the step that is complete."""
         if self._recorder is not None:
-            self._recorder.add_event(time_us, text, 'encounters', self._first.namespace)
+            self._recorder.add_event(time_us, text, 'encounters', self._first.name)

@@ -9,12 +9,12 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.flight.autopilots import start_autopilot
-from px4_sim_ros.flight.flight_plan import VehiclePlan, World
-from px4_sim_ros.flight.px4_log import LogLoss, loss_of
+from px4_sim_ros.flight.world import World
 from px4_sim_ros.link.pilot.events import Event, MissionError
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.process.children import Child
+from px4_sim_ros.px4.log import LogLoss, loss_of
+from px4_sim_ros.spec.flight_spec import VehicleSpec
 from px4_sim_ros.step.attendance import Change
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
@@ -114,21 +114,23 @@ class StartedAutopilot:
     """An autopilot, from its start to its end; without one the world waits for the user's own."""
 
     def __init__(
-        self, vehicle: VehiclePlan, world: World, flight: FlightWatch,
-        on_gone: typing.Callable[[], object],
+        self, vehicle: VehicleSpec, world: World, flight: FlightWatch,
+        start: typing.Callable[[], Child], on_gone: typing.Callable[[], object],
         on_new: typing.Callable[[str], None] = lambda reason: None,
-        others: int = 0,
+        others: int = 0, is_external: bool = False,
     ) -> None:
         """Start it.
 
         :param flight: is ended when it ends, or does not come: nothing would fly the mission
+        :param start: starts its process
         :param on_gone: called before that; returns whether the flight has gone on until then
         :param on_new: called with why another one is started in its place, if that is wanted
         :param others: how many there are besides it
+        :param is_external: it has no process of its own
         """
         self._connected_timeout_s = _CONNECTED_TIMEOUT_S + others * _CONNECTED_TIMEOUT_OF_OTHERS_S
         self._vehicle, self._world, self._flight = vehicle, world, flight
-        self._on_gone, self._on_new = on_gone, on_new
+        self._start_process, self._on_gone, self._on_new = start, on_gone, on_new
         self._is_missing = False
         self.has_failed = False        # it was the first whose end has ended the flight
         self._autopilot: Child | None = None
@@ -140,7 +142,7 @@ class StartedAutopilot:
         self._started = contextlib.ExitStack()
         self._in_vain = 0              # how many in a row have not replied
         self._is_wanted_again = vehicle.hil.on_waiting == 'begin_again'
-        if vehicle.autopilot != 'none':
+        if vehicle.autopilot != 'none' and not is_external:
             flight.restart_autopilot, flight.end_autopilot = self.restart, self._leave
             flight.start_autopilot = self._join
             if vehicle.presence.joins_us == 0:
@@ -150,7 +152,7 @@ class StartedAutopilot:
         """Start it: its vehicle is in the world from now on."""
         self._ends = threading.Event()
         self._failure, self.has_failed, self._is_missing = '', False, False
-        self._is_late = bool(self._world.status(self._vehicle.namespace).steps)
+        self._is_late = bool(self._world.status(self._vehicle.name).steps)
         with contextlib.ExitStack() as stack:
             self._start()
             stack.callback(self._stop)
@@ -168,11 +170,9 @@ class StartedAutopilot:
         self._autopilot = None
 
     def _start(self) -> None:
-        world = self._vehicle.configuration.world
         self._replies = self._reply_count()      # of those before it
         self._deadline_s = time.monotonic() + self._connected_timeout_s
-        self._autopilot = start_autopilot(
-            self._vehicle.px4, world.vehicle, self._vehicle.hil.instance, world.scenario)
+        self._autopilot = self._start_process()
         self._all.append(self._autopilot)
 
     def log_loss(self) -> LogLoss | None:
@@ -208,7 +208,7 @@ class StartedAutopilot:
         return f'{self._end_text()}: it was killed' if autopilot.was_killed else ''
 
     def _reports_no_link(self) -> bool:
-        return self._world.status(self._vehicle.namespace).link.get('state') == 'WAITING'
+        return self._world.status(self._vehicle.name).link.get('state') == 'WAITING'
 
     def expect_end(self) -> None:
         """Let its flight be over, and no other one come in its place."""
@@ -252,10 +252,10 @@ class StartedAutopilot:
         return self._reply_count() > self._replies
 
     def _reply_count(self) -> int:
-        return self._world.status(self._vehicle.namespace).link_count('replies')
+        return self._world.status(self._vehicle.name).link_count('replies')
 
     def _is_connected(self) -> bool:
-        status = self._world.status(self._vehicle.namespace)
+        status = self._world.status(self._vehicle.name)
         goes_on = bool(status.steps) and not (self._is_wanted_again or self._is_late)
         return goes_on or self._has_replied() or status.link.get('state', 'WAITING') != 'WAITING'
 

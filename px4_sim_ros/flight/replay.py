@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import pathlib
 import typing
 
-from px4_sim_ros.flight import settings
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.children import Child
-from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.process.new_folder import new_folder
+from px4_sim_ros.recording.bag.fleet_description import write_run_files
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, with_run_file
+from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.playback import commands
+from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.spec.compile_ahead import compile_ahead
-from px4_sim_ros.spec.configuration import Configuration, profile_parameters, write_configuration
+from px4_sim_ros.spec.configuration import Configuration, profile_parameters
+from px4_sim_ros.spec.files import NONE
 from px4_sim_ros.spec.parameter_files import FlatParameters
-from px4_sim_ros.spec.scenarios import NONE
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.attendance import ALWAYS, Attendance, Presence
 from px4_sim_ros.step.clock import LockstepClock
@@ -46,8 +48,8 @@ def prepare(
     """Return what is needed to fly a recording again.
 
     :param overrides: parameters that are not as they were
-    :param folder: for files that are needed on the way
-    :param record: where the new bag goes; into `folder` without it
+    :param folder: where the new bag goes unless `record` says it
+    :param record: where the new bag goes
     :raises ParameterError: a parameter is wrong, or there is such a bag already
     """
     if survey.presence != ALWAYS and mode != 'core':
@@ -55,13 +57,13 @@ def prepare(
             f'mode {mode}: the vehicle of {bag.folder} is not there all the time; it is replayed in'
             ' mode core only')
     new = new_folder(record if record is not None else folder / 'replay')
-    configuration = _configuration(bag, overrides, profile, folder, new, survey.steps)
-    run = RunDescription.of(configuration, mode=mode, autopilot='recording',
-                            namespace=namespace, mission=bag.run.mission,
-                            presence=survey.presence)
+    configuration = _configuration(bag, overrides, profile, new, survey.steps)
+    run = dataclasses.replace(RunDescription.of(
+        configuration, mode=mode, autopilot='recording', namespace=namespace,
+        presence=survey.presence), mission=bag.run.mission)
     survey = survey._replace(interruptions=[
         i for i in survey.interruptions if i.sensor in configuration.graph.nodes])
-    return PreparedReplay(with_run_file(configuration, run, folder), run, survey, new)
+    return PreparedReplay(configuration, run, survey, new)
 
 
 class Interruption(typing.NamedTuple):
@@ -132,15 +134,12 @@ def _interruptions(
 
 
 def _configuration(
-    bag: BagReader, overrides: settings.Settings, profile: str, folder: pathlib.Path,
-    new: pathlib.Path, steps: int,
+    bag: BagReader, overrides: settings.Settings, profile: str, new: pathlib.Path, steps: int,
 ) -> Configuration:
     """Return the parameters of a recording for a run with its commands.
 
     The vehicle is that of the recording, whatever has become of its file.
     """
-    vehicle = folder / 'vehicle.yaml'
-    vehicle.write_text(bag.run.vehicle, encoding='utf-8')
     own: dict[str, FlatParameters] = {
         '': {'commands': 'recording', 'recorder': True},
         'manager': {'paused': True, 'step_count': steps, 'speed_factor': 0.0},
@@ -152,7 +151,6 @@ def _configuration(
         'recorder': {'folder': str(new), 'on_failure': 'fail', 'compression': 'none',
                      'split_size_mb': 0.0, 'split_duration_s': 0.0}}
     laid = {node: overrides.get(node, {}) | own.get(node, {}) for node in {*overrides, *own}}
-    laid[''] = {'vehicle': str(vehicle)} | laid['']
     configuration = bag.run.configuration(laid, base=profile_parameters(profile))
     if configuration.world.step_us != bag.run.world.step_us:
         raise ParameterError(
@@ -206,8 +204,8 @@ def _run_graph(replay: PreparedReplay, folder: pathlib.Path) -> None:
     from px4_sim_ros.flight.ros_world import start_graph
     groups = replay.configuration.graph.process_groups(replay.run.mode)
     with domain_claim.claim_start() as stack:
-        file = write_configuration(folder, replay.configuration)
-        children = [child for _, child in start_graph(stack, groups, file)]
+        parameters, described = write_run_files(replay.run, {'': replay.configuration}, folder)
+        children = [child for _, child in start_graph(stack, groups, parameters, run=described)]
         conduct('', replay.survey, children)
 
 

@@ -10,14 +10,13 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.flight import remapping
-from px4_sim_ros.flight.flight_record import GraphReports, WorldStatus
 from px4_sim_ros.flight.forks import WorldForks
+from px4_sim_ros.flight.record import GraphReports, WorldStatus
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.children import Child, own_module, stop_all
 from px4_sim_ros.ros.tools.flight_monitor import FlightMonitor, Listener
-from px4_sim_ros.spec import node_overrides
+from px4_sim_ros.spec import node_overrides, remapping
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step.members import OF_WORLD, Member, managed, own_name, process_groups
 
@@ -37,7 +36,8 @@ class WorldError(RuntimeError):
 def start_graph(
     stack: contextlib.ExitStack, process_groups: typing.Sequence[list[str]],
     params_file: pathlib.Path, own_classes: typing.Mapping[str, str] | None = None,
-    remaps: typing.Sequence[str] = (), namespace: str = '', fleet: pathlib.Path | None = None,
+    remaps: typing.Sequence[str] = (), namespace: str = '', run: pathlib.Path | None = None,
+    is_fleet: bool = False,
 ) -> list[tuple[list[str], Child]]:
     """Start the processes of a graph; return them with the nodes that each of them runs.
 
@@ -45,9 +45,10 @@ def start_graph(
     :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     :param namespace: of all nodes
-    :param fleet: the description of several vehicles, which are named in place of their nodes
+    :param run: the description of what is flown
+    :param is_fleet: several vehicles are, which are named in place of their nodes
     """
-    of_all = ['--fleet', str(fleet)] if fleet else []
+    of_all = ['--run', str(run)] if run else []
     of_all += ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
                '--params-file', str(params_file)]
     environment = os.environ | ros_environment()
@@ -59,7 +60,7 @@ def start_graph(
     for names in process_groups:
         name = f"world ({', '.join(names)})"
         arguments = [*names, *node_overrides.arguments(
-            own_classes or {}, names if fleet is None else own_classes or ()), *of_all]
+            own_classes or {}, own_classes or () if is_fleet else names), *of_all]
         started.append((names, forks.start(name, arguments) if forks else Child(
             name, own_module('px4_sim_ros.ros.world', *arguments), environment=environment)))
     return started
@@ -70,7 +71,7 @@ class RosWorld:
 
     def __init__(
         self, mode: str, members: typing.Sequence[Member], params_file: pathlib.Path,
-        listeners: typing.Mapping[str, Listener], *, fleet: pathlib.Path | None = None,
+        listeners: typing.Mapping[str, Listener], *, run: pathlib.Path | None = None,
         optional: typing.Container[str] = (),
         own_classes: typing.Mapping[str, str] | None = None,
         remaps: typing.Sequence[str] = (), namespace: str = '', viewer: Child | None = None,
@@ -80,8 +81,8 @@ class RosWorld:
         """Start the processes.
 
         :param members: the vehicles; one alone has no name
-        :param listeners: who is told what each of them does
-        :param fleet: the description of several vehicles
+        :param listeners: called with what each of them does
+        :param run: the description of what is flown
         :param optional: nodes in processes of their own without which the others go on
         :param own_classes: `module:Class` by name, in the place of those of the graph table
         :param remaps: remapping rules of ROS
@@ -105,7 +106,7 @@ class RosWorld:
         with domain_claim.claim_start() as stack:
             children = start_graph(
                 stack, process_groups(members, mode), params_file, own_classes, remaps, namespace,
-                fleet)
+                run, is_fleet=bool(members[0].vehicle))
             # Before the first step, which is held until all of its subscriptions are matched.
             self._monitor = FlightMonitor(listeners, self._on_report, namespace, on_encounter)
             stack.callback(self._monitor.close)
@@ -201,10 +202,9 @@ class RosWorld:
         if self._unasked_end:
             raise WorldError(f'the graph was taken down: {self._unasked_end}')
 
-    def status(self, namespace: str | None = None) -> WorldStatus:
-        """Return the counters that the nodes have reported last."""
-        first = self._members[0].vehicle      # one alone has no name here
-        return self._reports[namespace if namespace in self._reports else first].status()
+    def status(self, name: str | None = None) -> WorldStatus:
+        """Return the counters that the nodes of a vehicle have reported last."""
+        return self._reports[self._members[0].vehicle if name is None else name].status()
 
     def close(self) -> None:
         """Ask the manager to take the graph down, and end what does not; once."""

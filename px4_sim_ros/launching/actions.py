@@ -28,35 +28,31 @@ from launch.launch_description_entity import LaunchDescriptionEntity
 from launch.utilities import AsyncSafeSignalManager
 from launch_ros.actions import Node
 
-from px4_sim_ros.flight import autopilots, remapping
-from px4_sim_ros.flight.embedded import check_embedded
-from px4_sim_ros.flight.flight_plan import VehiclePlan, optional_nodes
-from px4_sim_ros.flight.px4 import Px4, described, world_parameters
+from px4_sim_ros.flight import autopilots
 from px4_sim_ros.flight.replay import prepare, survey
-from px4_sim_ros.launching.arguments import ARGUMENTS, REPLAY_ARGUMENTS
-from px4_sim_ros.launching.viewers import check_viewers, viewers
-from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
+from px4_sim_ros.launching.viewers import (
+    check_fleet_viewers,
+    check_viewers,
+    fleet_viewers,
+    viewers,
+)
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.process import domain_claim, signals
 from px4_sim_ros.process.children import SIGNALS_WAIT, die_with_parent
-from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.process.new_folder import new_folder
+from px4_sim_ros.recording.bag.fleet_description import describe, vehicles_of, write_run_files
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.compile_ahead import compile_ahead
-from px4_sim_ros.spec.configuration import (
-    Configuration,
-    checked_scenario,
-    load_configuration,
-    profile_parameters,
-    write_configuration,
-)
+from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.spec.fleets import Fleet
+from px4_sim_ros.spec.flight_spec import FlightSpec, Options, VehicleSpec, flight_of
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.spec.run_parameters import ManagerParameters
-from px4_sim_ros.spec.vehicles_and_missions import flown_mission
+from px4_sim_ros.step.members import Member, process_groups
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
 
@@ -78,25 +74,23 @@ def _given(
         raise ParameterError(f'{name} = {text!r}: must be {word}') from None
 
 
-def px4_of(given: typing.Mapping[str, str]) -> Px4:
-    """Return the PX4 of a launch.
+def options_of(
+    given: typing.Mapping[str, str], vehicle: str | None = None,
+) -> Options:
+    """Return what a launch asks to be flown.
 
-    :raises ParameterError: there is none
+    :param vehicle: that of the launch file, unless an argument names another
+    :raises ParameterError: an argument is no number, or there is such a recording already
     """
-    return Px4.find(given['px4_dir'] or os.environ.get('PX4_DIR', ''), given['px4_schedule'])
-
-
-def base_parameters(
-    given: typing.Mapping[str, str], autopilot: str,
-) -> dict[str, FlatParameters]:
-    """Return what holds unless parameters or arguments say otherwise.
-
-    :raises ParameterError: the profile is wrong
-    """
-    base = profile_parameters(given['profile'])
-    if autopilot == 'px4':
-        base |= world_parameters(px4_of(given))
-    return base | {'': {'mission': 'square'}} if autopilot == 'embedded' else base
+    overrides = overriding(given)
+    overrides[''] |= _given(given, 'scenario', str) if 'scenario' in given else {}
+    return Options(
+        given['mode'], given['autopilot'], given['px4_dir'] or os.environ.get('PX4_DIR', ''),
+        given['px4_schedule'], given['params_file'] or None, overrides,
+        {} if vehicle is None else {'': {'vehicle': vehicle}}, {'embedded': 'square'},
+        given['profile'], given.get('namespace', ''),
+        given['nodes'].split(',') if given['nodes'] else (),
+        given['remap'].split(',') if given.get('remap') else ())
 
 
 def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
@@ -126,35 +120,45 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     """
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
     check_viewers(given)
-    base = base_parameters(given, given['autopilot'])
-    base[''] = {'vehicle': vehicle} | base.get('', {})
-    overrides = overriding(given)
-    overrides[''] |= _given(given, 'scenario', str)
-    params_file = given['params_file'] or None
-    configuration = load_configuration(params_file, overrides, given['namespace'], base)
-    mission = flown_mission(configuration.world)
-    checked_scenario(configuration)
-    own_classes = node_overrides.parse(
-        given['nodes'].split(',') if given['nodes'] else (), configuration.graph.nodes)
-    remaps = given['remap'].split(',') if given['remap'] else []
-    remapping.check(remaps, configuration.graph)
-    px4 = px4_of(given) if given['autopilot'] == 'px4' else None
-    begun = begin(context, [VehiclePlan('', configuration, given['autopilot'], px4, mission)])
+    return flight_actions(context, given, flight_of(options_of(given, vehicle)))
+
+
+def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch of several vehicles.
+
+    :raises ParameterError: one sentence about the argument, parameter or file that is wrong
+    """
+    given = {name: context.launch_configurations[name] for name in FLEET_ARGUMENTS}
+    check_fleet_viewers(given)
+    fleet = Fleet.load(given['fleet'])
+    return flight_actions(context, given, flight_of(options_of(given), fleet))
+
+
+def flight_actions(
+    context: LaunchContext, given: typing.Mapping[str, str], spec: FlightSpec,
+) -> list[LaunchDescriptionEntity]:
+    """Return all actions of the launch of a flight.
+
+    :param given: the arguments
+    :raises ParameterError: one sentence about what is wrong
+    """
+    begun = begin(context, spec.vehicles)
     if begun is None:
         return []
-    folder, claim = begun
-    if 'recorder' in configuration.nodes:
-        run = RunDescription.of(
-            configuration, mode=given['mode'], autopilot=given['autopilot'],
-            namespace=given['namespace'], own_classes=own_classes,
-            px4=described(px4))
-        configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
-    file = write_configuration(pathlib.Path(folder.name), configuration)
+    folder, claim = pathlib.Path(begun[0].name), begun[1]
+    description = describe(spec)
+    parameters, run = write_run_files(
+        description, {v.name: v.configuration for v in spec.vehicles}, folder)
+    shown = ([*fleet_viewers(given, {v.name: v.configuration for v in spec.vehicles}, run,
+                             bounded(given))]
+             if spec.fleet else viewers(given, spec.configuration, parameters, bounded(given)))
     return [
         *surroundings(claim),
-        *_world(given, configuration, file, essential, own_classes, remaps),
-        *_autopilot(given, px4, configuration),
-        *viewers(given, configuration, file, bounded(given)),
+        *_world(given, vehicles_of(description), parameters, run, essential,
+                spec.optional_nodes, spec.own_classes, spec.remaps),
+        *(action for vehicle in spec.vehicles if vehicle.autopilot != 'none'
+          for action in _autopilot(given, vehicle, run)),
+        *shown,
     ]
 
 
@@ -176,11 +180,12 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     # To be watched: otherwise it is over before there is a window.
     if given['rviz'] == 'true' or given['viewer'] == OPEN:
         configuration = _in_real_time(configuration)
-    file = write_configuration(pathlib.Path(folder.name), configuration)
+    file, run = write_run_files(
+        replay.run, {'': configuration}, pathlib.Path(folder.name))
     return [
         *surroundings(claim),
         *viewers(given, configuration, file, bounded(given)),
-        *_world(given, configuration, file, required),
+        *_world(given, vehicles_of(replay.run), file, run, required),
         *essential(Node(
             package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
             namespace=given['namespace'],
@@ -196,19 +201,15 @@ def _in_real_time(configuration: Configuration) -> Configuration:
 
 
 def begin(
-    context: LaunchContext, vehicles: typing.Sequence[VehiclePlan],
+    context: LaunchContext, vehicles: typing.Sequence[VehicleSpec],
 ) -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
     """Return a folder for the files of a flight, and the right to start its graph and autopilots.
 
     None if Ctrl-C came while the motion was compiled: the launch ends by itself.
 
-    :raises ParameterError: the embedded autopilot cannot fly what is wanted, there is a graph
-        already, or another flight has an instance
+    :raises ParameterError: there is a graph already, or another flight has an instance
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    for vehicle in vehicles:
-        if vehicle.autopilot == 'embedded':
-            check_embedded(vehicle.configuration)
     with domain_claim.claim_start() as held:
         held.enter_context(autopilots.claim(vehicles))
         try:
@@ -283,56 +284,50 @@ def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
 
 
 def _world(
-    given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
+    given: typing.Mapping[str, str], members: typing.Sequence[Member], parameters: pathlib.Path,
+    run: pathlib.Path,
     started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
-    own_classes: typing.Mapping[str, str] | None = None,
-    remaps: typing.Sequence[str] = (),
+    optional: typing.Container[str] = (),
+    own_classes: typing.Mapping[str, str] | None = None, remaps: typing.Sequence[str] = (),
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph, each with what `started` adds to it.
 
     :param given: the arguments
-    :param file: their parameters
+    :param parameters: the file of their parameters
+    :param run: the file that describes what is flown
+    :param optional: nodes without which the launch goes on
     :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     """
-    optional = optional_nodes(configuration)
+    own = own_classes or {}
+    is_fleet = bool(members[0].vehicle)
     actions: list[LaunchDescriptionEntity] = []
-    for names in configuration.graph.process_groups(given['mode']):
+    for names in process_groups(members, given['mode']):
         node = Node(
-            package=PACKAGE, executable='world', namespace=given['namespace'],
-            arguments=[*names, *node_overrides.arguments(own_classes or {}, names)],
+            package=PACKAGE, executable='world', namespace=given.get('namespace', ''),
+            arguments=[*names, '--run', str(run),
+                       *node_overrides.arguments(own, own if is_fleet else names)],
             exec_name=names[0] if len(names) == 1 else 'world',
             remappings=[tuple(rule.split(':=')) for rule in remaps],
-            parameters=[str(file)], output='screen', **bounded(given))
+            parameters=[str(parameters)], output='screen', **bounded(given))
         actions += [node] if names[0] in optional else started(node)
     return actions
 
 
-def autopilot_arguments(
-    px4: Px4 | None, instance: int, world: WorldParameters,
-) -> list[str]:
-    """Return the arguments of the program that runs an autopilot.
-
-    :param px4: None: it is the embedded one
-    """
-    arguments = ['--instance', str(instance), '--vehicle', world.vehicle,
-                 '--scenario', world.scenario]
+def _autopilot(
+    given: typing.Mapping[str, str], vehicle: VehicleSpec, run: pathlib.Path,
+) -> list[LaunchDescriptionEntity]:
+    """Return what runs the autopilot of a vehicle; it is restarted with the world."""
+    px4, name = vehicle.px4, vehicle.name
+    arguments = ['--run', str(run), *(['--member', name] if name else [])]
     if px4 is not None:
         arguments += ['--px4-build', str(px4.build), '--px4-schedule', px4.schedule]
         if px4.core_instance is not None:
             arguments += ['--core-instance', str(px4.core_instance)]
-    return arguments
-
-
-def _autopilot(
-    given: typing.Mapping[str, str], px4: Px4 | None, configuration: Configuration,
-) -> list[LaunchDescriptionEntity]:
-    """Return what runs the autopilot; it is restarted with the world."""
-    if given['autopilot'] == 'none':
-        return []
-    arguments = autopilot_arguments(
-        px4, configuration.of_node('hil_bridge', HilParameters).instance, configuration.world)
-    return essential(Node(
-        package=PACKAGE, executable='autopilot_supervisor', namespace=given['namespace'],
-        arguments=arguments, exec_name='px4' if px4 else 'autopilot', output='screen',
-        **bounded(given)))
+    what = 'px4' if px4 else 'autopilot'
+    node = Node(
+        package=PACKAGE, executable='autopilot_supervisor', namespace=vehicle.namespace,
+        arguments=arguments, exec_name=f'{what}_{name}' if name else what, output='screen',
+        **bounded(given))
+    # The others fly on without it, if its entry says so.
+    return [node] if vehicle.hil.on_waiting == 'hold_first' else essential(node)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.flight.px4 import ONE_CORE, SCHEDULES
 from px4_sim_ros.model.environment.wind import WIND_CHOICES
+from px4_sim_ros.px4.sitl import ONE_CORE, SCHEDULES
 
 
 class Argument(typing.NamedTuple):

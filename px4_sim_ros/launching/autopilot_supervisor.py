@@ -11,26 +11,28 @@ import argparse
 import dataclasses
 import pathlib
 import sys
+import tempfile
 import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from px4_sim_ros.flight.autopilots import start_autopilot
-from px4_sim_ros.flight.px4 import Px4, add_schedule_argument
-from px4_sim_ros.flight.px4_log import loss_of
 from px4_sim_ros.messages import event_messages
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.scenario.happening import Happening
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.process.signals import Stop
+from px4_sim_ros.px4.log import loss_of
+from px4_sim_ros.px4.sitl import Px4, add_schedule_argument
+from px4_sim_ros.recording.bag.fleet_description import read_run_file
+from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.session import ros_node, spin_once
 from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.ros.tools.flown_watch import FlownWatch
+from px4_sim_ros.spec.flight_spec import VehicleSpec
 from px4_sim_ros.spec.resources import own_arguments
-from px4_sim_ros.spec.scenarios import NONE
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
 
@@ -43,17 +45,16 @@ class AutopilotSupervisor:
     """The process of an autopilot."""
 
     def __init__(
-        self, px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
-        *, joins: bool = False,
+        self, vehicle: VehicleSpec, folder: pathlib.Path,
     ) -> None:
         """Start nothing yet.
 
-        :param joins: its vehicle is not in the world at first
+        :param folder: for what the autopilot reads
         """
-        self._joins = joins
-        self.autopilot = 'embedded' if px4 is None else 'px4'
-        self.shares_core = px4 is not None and px4.repeats
-        self._start_autopilot = lambda: start_autopilot(px4, vehicle, instance, scenario)
+        self._joins = vehicle.presence.joins_us != 0
+        self.autopilot = vehicle.autopilot
+        self.shares_core = vehicle.px4 is not None and vehicle.px4.repeats
+        self._start_autopilot = lambda: start_autopilot(vehicle, folder)
         self._autopilot: Child | None = None
 
     def begin(self) -> None:
@@ -154,34 +155,43 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run from the command line."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog='autopilot_supervisor', description=__doc__)
-    parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
-    parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
-    parser.add_argument('--scenario', default=NONE, help='whose parameters of PX4 it gets: name in'
-                        ' config/scenarios, or a path')
+    parser.add_argument('--run', type=pathlib.Path, required=True, metavar='FILE',
+                        help='what is flown, as recordings carry it')
+    parser.add_argument('--member', default='', help='which of several vehicles it flies')
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot runs')
     add_schedule_argument(parser)
     parser.add_argument('--core-instance', type=int, help='whose core a PX4 is on; its own')
-    parser.add_argument('--of-fleet', action='store_true', help='it flies one of several vehicles')
-    parser.add_argument('--joins', action='store_true', help='its vehicle is not in the world at'
-                        ' first')
-    parser.add_argument('--begins-again', action='store_true', help='start another one when it has'
-                        ' failed')
     options = parser.parse_args(own_arguments(arguments))
     try:
-        load_vehicle(options.vehicle)
-        px4 = None
-        if options.px4_build:
-            px4 = dataclasses.replace(
-                Px4.find(options.px4_build, options.px4_schedule),
-                core_instance=options.core_instance)
-        supervisor = AutopilotSupervisor(
-            px4, options.vehicle, options.instance, options.scenario, joins=options.joins)
-        return supervise(supervisor, arguments, of_fleet=options.of_fleet,
-                         begins_again=options.begins_again)
-    except (ParameterError, OSError) as error:
+        vehicle = _vehicle(options)
+        with tempfile.TemporaryDirectory() as folder:
+            return supervise(
+                AutopilotSupervisor(vehicle, pathlib.Path(folder)), arguments,
+                of_fleet=bool(vehicle.name),
+                begins_again=vehicle.hil.on_waiting == 'begin_again')
+    except (BagError, ParameterError, OSError) as error:
         print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)
         return 2
+
+
+def _vehicle(options: argparse.Namespace) -> VehicleSpec:
+    """Return the vehicle that is flown.
+
+    :raises BagError: the file that describes it is missing or damaged
+    :raises ParameterError: there is no such vehicle, or no PX4
+    """
+    members = read_run_file(options.run).members
+    if options.member not in members:
+        raise ParameterError(f"member {options.member!r}: there are {', '.join(members)}")
+    run = members[options.member]
+    px4 = None
+    if options.px4_build:
+        px4 = dataclasses.replace(
+            Px4.find(options.px4_build, options.px4_schedule),
+            core_instance=options.core_instance)
+    return VehicleSpec(run.configuration({}), 'px4' if px4 else 'embedded', px4, options.member,
+                       run.namespace, run.presence)
 
 
 if __name__ == '__main__':

@@ -35,6 +35,7 @@ from px4_sim_ros.step.members import OF_WORLD, attendance_of, managed
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
+    from px4_sim_ros.recording.bag.run_description import RunDescription
     from px4_sim_ros.ros.manager.manager import ManagerNode
 
 _SPIN_S = 0.1
@@ -44,14 +45,14 @@ _STOP_TIMEOUT_S = 2.5
 
 def run(
     names: typing.Sequence[str], ros_arguments: typing.Sequence[str],
-    own: typing.Sequence[str] = (), fleet: pathlib.Path | None = None,
+    own: typing.Sequence[str] = (), file: pathlib.Path | None = None,
 ) -> int:
     """Run nodes until they have all ended or a signal comes; return the exit code.
 
     :param names: all nodes of the graph when empty; of a fleet vehicles, each with all its nodes,
         and the nodes that it has once
     :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
-    :param fleet: a file that describes the vehicles, if there are several
+    :param file: describes what is flown; None: the parameters do
     """
     stop = signals.Stop()
     held = contextlib.ExitStack()
@@ -59,18 +60,18 @@ def run(
         if not names or 'manager' in names:
             held = domain_claim.claim(domain_claim.CLOCK)
         rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
-        described = None if fleet is None else _read_fleet(fleet)
+        described = None if file is None else _read(file)
     except (ParameterError, RuntimeError) as error:    # rclpy's, for wrong ROS arguments
         print(f'world: {error}', file=sys.stderr)
         return 2
     nodes: list[typing.Any] = []
     executor = make_executor()
-    host = BlockHost() if described is None else BlockHost(
-        SharedCore(shared_core_of(described.core_instance)), attendance_of(described.vehicles))
+    host = _host(described)
     try:
         make = functools.partial(_make, stop, host)
-        manager = (_make_nodes(names, nodes, own, host, make) if described is None
-                   else _make_fleet(names, nodes, own, host, make, described))
+        fleet = _fleet(described)
+        manager = (_make_nodes(names, nodes, own, host, make) if fleet is None
+                   else _make_fleet(names, nodes, own, host, make, fleet))
         for node in nodes:
             executor.add_node(node)
         gc_control.release()
@@ -97,10 +98,28 @@ def run(
     return max((getattr(node, 'exit_code', 0) for node in nodes), default=0)
 
 
-def _read_fleet(file: pathlib.Path) -> FleetDescription:
-    # A process of one vehicle does without.
-    from px4_sim_ros.recording.bag.fleet_description import read_fleet_file
-    return read_fleet_file(file)
+def _read(file: pathlib.Path) -> FleetDescription | RunDescription:
+    # Without a file it is not needed.
+    from px4_sim_ros.recording.bag.fleet_description import read_run_file
+    return read_run_file(file)
+
+
+def _host(described: FleetDescription | RunDescription | None) -> BlockHost:
+    """Return the host of the blocks of a process."""
+    if described is None:
+        return BlockHost()
+    files = {name: run.files() for name, run in described.members.items()}
+    fleet = _fleet(described)
+    return BlockHost(files=files) if fleet is None else BlockHost(
+        SharedCore(shared_core_of(fleet.core_instance)), attendance_of(fleet.vehicles), files)
+
+
+def _fleet(described: FleetDescription | RunDescription | None) -> FleetDescription | None:
+    """Return the description of several vehicles, None for one alone."""
+    if described is None:
+        return None
+    from px4_sim_ros.recording.bag.fleet_description import FleetDescription
+    return described if isinstance(described, FleetDescription) else None
 
 
 def _make(
@@ -195,19 +214,19 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument(
         'nodes', nargs='*', metavar='NODE', default=[],
         help=f"which nodes, of {', '.join(graph.NODES)}; all by default")
-    parser.add_argument('--fleet', type=pathlib.Path, metavar='FILE',
-                        help='several vehicles, which this file describes: NODE is one of them, or'
-                        f" {' or '.join(OF_WORLD)}")
+    parser.add_argument('--run', type=pathlib.Path, metavar='FILE',
+                        help='what is flown, as recordings carry it; of several vehicles NODE is'
+                        f" one of them, or {' or '.join(OF_WORLD)}")
     node_overrides.add_argument(parser)
     options = parser.parse_args(own_arguments(arguments))
-    for name in options.nodes if options.fleet is None else ():
+    for name in options.nodes if options.run is None else ():
         try:
             graph.spec_of(name)
         except KeyError:
             print(f"world: unknown node {name}; nodes are {', '.join(graph.NODES)}",
                   file=sys.stderr)
             return 2
-    return run(options.nodes, arguments, options.node, options.fleet)
+    return run(options.nodes, arguments, options.node, options.run)
 
 
 if __name__ == '__main__':

@@ -8,8 +8,6 @@ import typing
 
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.scenarios import scenario_of
-from px4_sim_ros.spec.vehicles_and_missions import mission_of
 from px4_sim_ros.step.block import Block, BlockConfiguration
 from px4_sim_ros.step.graph import load
 
@@ -18,8 +16,9 @@ def block_configuration(configuration: Configuration, name: str) -> BlockConfigu
     """Return what a block of the graph is configured with."""
     return BlockConfiguration(
         name, configuration.graph, configuration.world, configuration.vehicle,
-        configuration.of_node(name, Parameters), mission_of(name, configuration.world),
-        scenario_of(name, configuration.world.scenario))
+        configuration.of_node(name, Parameters),
+        configuration.mission if name == 'pilot' else None,
+        configuration.scenario if name == 'scenario' else None)
 
 
 def make_blocks(

@@ -9,10 +9,12 @@ import pathlib
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
+from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
 from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.spec.files import Files, load_vehicle, settings_of
 from px4_sim_ros.spec.parameter_files import (
     FlatParameters,
     absolute,
@@ -26,8 +28,6 @@ from px4_sim_ros.spec.parameter_files import (
 )
 from px4_sim_ros.spec.resources import named_file
 from px4_sim_ros.spec.run_parameters import RecorderParameters, recorded
-from px4_sim_ros.spec.scenarios import NONE, load_scenario, settings_of
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.members import OF_WORLD
 
@@ -52,13 +52,24 @@ class NodeConfiguration:
     own: Parameters
 
 
+class Texts(typing.NamedTuple):
+    """The texts of the files of a run; '' for none."""
+
+    vehicle: str = ''
+    mission: str = ''
+    scenario: str = ''
+
+
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """The validated parameters of all nodes."""
+    """The validated parameters of all nodes, and what the files describe that they name."""
 
     world: WorldParameters
     vehicle: Vehicle
     nodes: dict[str, Parameters]
+    mission: Mission | None = None         # None: there is no pilot
+    scenario: Scenario | None = None
+    texts: Texts = Texts()
 
     @functools.cached_property
     def graph(self) -> graph.Graph:
@@ -109,7 +120,7 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
 def load_configuration(
     params_file: str | pathlib.Path | None, overrides: typing.Mapping[str, FlatParameters],
     namespace: str = '', base: typing.Mapping[str, FlatParameters] | None = None,
-    vehicle: Vehicle | None = None, lays_scenario: bool = True,
+    vehicle: Vehicle | None = None, lays_scenario: bool = True, files: Files | None = None,
 ) -> Configuration:
     """Build the parameters of a whole run.
 
@@ -119,9 +130,11 @@ def load_configuration(
     :param vehicle: in the place of the one that the parameters name
     :param lays_scenario: whether what its scenario sets is laid over `base`, and under the file;
         a run that was recorded has it already
+    :param files: reads the files that the parameters name; several vehicles share it
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
     check_installed('pygeomag')    # the world of each run has a magnetic field
+    files = files or Files()
     given = sections_of(params_file) if params_file is not None else {}
     laid: dict[str, FlatParameters] = {}
 
@@ -139,12 +152,13 @@ def load_configuration(
     for key in select(given, absolute(namespace)) | overrides.get('', {}):
         _check_shared_name(key)
     of_vehicle: dict[str, FlatParameters] = {}
-    scenario = configured(_FIRST).world.scenario
-    if lays_scenario and scenario != NONE:
+    named = configured(_FIRST).world.scenario
+    if lays_scenario and (scenario := files.scenario(named)) is not None:
         laid |= settings_of(scenario)
-        _check_alone(scenario, laid)
+        _check_alone(files, named, laid)
+    is_of_file = vehicle is None
     if vehicle is None:
-        vehicle = load_vehicle(configured(_FIRST).world.vehicle)
+        vehicle = files.vehicle(configured(_FIRST).world.vehicle)
     of_vehicle |= _settings_of(vehicle)
     world = configured(_FIRST).world
     names = graph.of_instances(world.node_counts).nodes
@@ -155,7 +169,12 @@ def load_configuration(
         _check_shared(name, configuration.world, world)
     found = Configuration(
         world, vehicle,
-        {name: configuration.own for name, configuration in nodes.items()})
+        {name: configuration.own for name, configuration in nodes.items()},
+        files.mission(world.mission, world.scenario) if 'pilot' in nodes else None,
+        files.scenario(world.scenario) if 'scenario' in nodes else None,
+        Texts(files.text('vehicles', world.vehicle) if is_of_file else '',
+              files.mission_text(world.mission, world.scenario) if 'pilot' in nodes else '',
+              files.text('scenarios', world.scenario) if 'scenario' in nodes else ''))
     if 'recorder' in nodes:
         recorded(found.graph, found.of_node('recorder', RecorderParameters))
     return found
@@ -174,31 +193,32 @@ def check_nodes(
             raise ParameterError(f'{node}: there is no such node in this run; {_how_to_add(node)}')
 
 
-def _check_alone(scenario: str, settings: typing.Mapping[str, FlatParameters]) -> None:
+def _check_alone(
+    files: Files, scenario: str, settings: typing.Mapping[str, FlatParameters],
+) -> None:
     """Check what a scenario sets, so that an error in it names its file.
 
     :raises ParameterError: naming the file, the parameter and what is allowed
     """
     try:
-        load_configuration(None, settings, lays_scenario=False)
+        load_configuration(None, settings, lays_scenario=False, files=files)
     except ParameterError as error:
-        raise ParameterError(f'scenario file {named_file("scenarios", scenario)}: {error}') from (
-            error)
+        raise ParameterError(f"{files.owner('scenarios', scenario)}: {error}") from error
 
 
-def checked_scenario(configuration: Configuration) -> Scenario | None:
-    """Return the scenario of a run, None without any.
+def check_flown(configuration: Configuration) -> None:
+    """Check that mission and scenario fit the vehicle.
 
-    :raises ParameterError: it does not fit the vehicle, the nodes or the mission of the run
+    :raises ParameterError: one of them does not, and why
     """
-    name = configuration.world.scenario
-    if name == NONE:
-        return None
-    from px4_sim_ros.model.faults.action import Subject
-    scenario = load_scenario(name)
-    scenario.check(Subject(configuration.vehicle, configuration.graph.blocks),
-                   f'scenario {scenario.name}')
-    return scenario
+    vehicle = configuration.vehicle
+    if configuration.mission is not None:
+        configuration.mission.check_fits(f'vehicle {vehicle.name}', vehicle.drives)
+    scenario = configuration.scenario
+    if scenario is not None:
+        from px4_sim_ros.model.faults.action import Subject
+        scenario.check(
+            Subject(vehicle, configuration.graph.blocks), f'scenario {scenario.name}')
 
 
 def vehicle_parameters(name: str, node: str) -> FlatParameters:
@@ -251,23 +271,15 @@ def profile_parameters(name: str) -> dict[str, FlatParameters]:
             for kind in kinds for i in range(graph.NODES[kind].instances)}
 
 
-def write_configuration(folder: pathlib.Path, configuration: Configuration) -> pathlib.Path:
+def write_configuration(
+    folder: pathlib.Path, vehicles: typing.Mapping[str, Configuration],
+) -> pathlib.Path:
     """Write all parameters of all nodes into one file for ROS, and return its path.
 
     One file, because ROS lays several over each other in another order than ours, and does
     not read all that YAML allows.
-    """
-    path = folder / 'parameters.yaml'
-    write_parameters(path, flat_parameters(configuration))
-    return path
 
-
-def write_fleet_configuration(
-    folder: pathlib.Path, vehicles: typing.Mapping[str, Configuration],
-) -> pathlib.Path:
-    """Write all parameters of several vehicles into one file for ROS, and return its path.
-
-    :param vehicles: by namespace; the nodes that there are once have the parameters of the first
+    :param vehicles: by name; the nodes that there are once have the parameters of the first
     """
     parameters: dict[str, FlatParameters] = {}
     for vehicle, configuration in vehicles.items():

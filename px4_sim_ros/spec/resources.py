@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-import tempfile
 import typing
 
 import yaml
 
+from px4_sim_ros import PACKAGE as PACKAGE
 from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
+from px4_sim_ros.process.new_folder import try_to_make
 
-PACKAGE = 'px4_sim_ros'
 # With libyaml, where it is, a vehicle file is read in a tenth of the time.
 LOADER: typing.Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 DUMPER: typing.Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
@@ -128,22 +128,6 @@ def check_writable(name: str, path: pathlib.Path | None) -> None:
         try_to_make(f'{name} {path}', folder, lambda trial: (trial / path.name).touch())
 
 
-def try_to_make(
-    what: str, folder: pathlib.Path, make: typing.Callable[[pathlib.Path], object],
-) -> None:
-    """Make something within a folder, under a name of its own, and remove it again.
-
-    :param what: the beginning of the error sentence
-    :param make: makes it in the folder that it is given
-    :raises ParameterError: it cannot be made; permissions do not say so for all file systems
-    """
-    try:
-        with tempfile.TemporaryDirectory(dir=folder) as trial:
-            make(pathlib.Path(trial))
-    except OSError as error:
-        raise ParameterError(f'{what}: cannot be made in {folder}: {error.strerror}') from None
-
-
 def check_page(name: str, path: pathlib.Path | None) -> None:
     """Check early that a page can be written, if one is wanted.
 
@@ -163,15 +147,23 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
     :param what: the kind of file, for the error sentence
     :raises ParameterError: the file cannot be read, is no YAML, or is beyond the bounds
     """
+    return parse_yaml(read_text(path, what), f'{what} {path}', str(path))
+
+
+def read_text(path: str | pathlib.Path, what: str) -> bytes:
+    """Return the bytes of a file of text, of one that is too large the first.
+
+    :param what: the kind of file, for the error sentence
+    :raises ParameterError: the file cannot be read
+    """
     file = pathlib.Path(path).expanduser()
     if file.exists() and not file.is_file() and not file.is_dir():
         raise ParameterError(f'{what} {path}: is no regular file')
     try:
         with file.open('rb') as opened:
-            text = opened.read(_MOST_BYTES + 1)
+            return opened.read(_MOST_BYTES + 1)
     except OSError as error:
         raise ParameterError(f'{what} {path}: {error.strerror}') from error
-    return parse_yaml(text, f'{what} {path}', str(path))
 
 
 def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:

@@ -22,7 +22,7 @@ if typing.TYPE_CHECKING:
 import typing
 
 if typing.TYPE_CHECKING:
-    from px4_sim_ros.flight.px4 import Px4
+    from px4_sim_ros.px4.sitl import Px4
 
 # The PX4 that a test flies, and whether its flights repeat.
 
@@ -37,8 +37,8 @@ def px4_of(item: pytest.Item) -> Px4:
 
     :raises ParameterError: there is none
     """
-    from px4_sim_ros.flight.px4 import ONE_CORE, REPEATABLE, Px4
     from px4_sim_ros.model.errors import ParameterError
+    from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4
     px4_dir = item.config.getoption('px4_dir')
     try:
         return Px4.find(px4_dir, REPEATABLE)

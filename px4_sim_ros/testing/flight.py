@@ -3,39 +3,32 @@
 """A flight that a test steers: step by step in this process, with an autopilot of its own."""
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import pathlib
-import signal
-import threading
 import typing
 
 import yaml
 
 from px4_sim_ros.campaign.conduct import command
-from px4_sim_ros.flight import px4_parameters
-from px4_sim_ros.flight.autopilots import start_autopilot
-from px4_sim_ros.flight.core_recorder import CoreRecorder
-from px4_sim_ros.flight.core_world import CoreWorld
-from px4_sim_ros.flight.embedded import check_embedded
-from px4_sim_ros.flight.px4 import Px4, described, world_parameters
+from px4_sim_ros.flight import flight as conducted
+from px4_sim_ros.flight.flight import HungError, Silent
 from px4_sim_ros.link.pilot import scenario_mavlink
 from px4_sim_ros.link.pilot.events import Event as Achieved
-from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.model.encounters import Encounter
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Action, Subject
 from px4_sim_ros.model.faults.actions import is_own, name_of
 from px4_sim_ros.model.faults.autopilot import Clear
 from px4_sim_ros.model.scenario.condition import read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation
-from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import Event, Scenario, check_refused
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.process.children import Child
-from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-from px4_sim_ros.spec.compile_ahead import compile_ahead
-from px4_sim_ros.spec.configuration import Configuration, load_configuration
+from px4_sim_ros.px4.sitl import Px4
+from px4_sim_ros.spec.files import Files
+from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, FlightSpec, Options, flight_of
 from px4_sim_ros.spec.resources import DUMPER
 from px4_sim_ros.step.repeatability import unrepeatable_because
 from px4_sim_ros.testing.words import ANY_EVENT
@@ -44,8 +37,6 @@ from px4_sim_ros.testing.words import ANY_EVENT
 _END_S = 604_800.0
 FILE = 'flight.yaml'
 """What is flown, as a scenario, in the folder of the flight."""
-# Of wall time, for the step that is under way when a flight has hung.
-_STEP_LIMIT_S = 1.0
 
 
 class FlightError(AssertionError):
@@ -84,35 +75,30 @@ class Flight:
         self._content = {
             'weather': {'wind': 'constant', 'speed_m_s': 0.0}, 'mission': 'hover',
             **plan.scenario, 'end': {'at_s': _END_S}}
-        atomic_write.write(self._file, yaml.safe_dump(self._content))
-        self._configuration = self._configured(self._file)
-        self._subject = Subject(
-            self._configuration.vehicle, self._configuration.graph.blocks)
+        self._spec = self._spec_of(yaml.safe_dump(self._content))
+        configuration = self._spec.configuration
+        self._subject = Subject(configuration.vehicle, configuration.graph.blocks)
         self._events: list[Event] = []
         self._expectations: list[Expectation] = []
         self._demands: list[Expectation] = []      # of the test, that no watch judges
-        self._world: CoreWorld | None = None
-        self._open = contextlib.ExitStack()
-        self._mission: str | None = None           # how it has ended, '' for well
+        self._flight: conducted.Flight | None = None       # None: it has not begun
         self._count = len(self._content.get('events') or ())
         self.said: list[str] = []
         """What pilot and scenario have reported, with the time."""
 
-    def _configured(self, file: pathlib.Path) -> Configuration:
-        base = {'manager': {'speed_factor': 0.0}}
-        if self._plan.px4 is not None:
-            base |= world_parameters(self._plan.px4)
-        found = load_configuration(None, {
-            '': {'scenario': str(file), 'recorder': True},
-            'hil_bridge': {'instance': self._plan.instance},
-            # A full disk ends the recording, not the test.
-            'recorder': {'folder': str(self.bag), 'on_failure': 'continue'}}, base=base)
-        if self._plan.px4 is None:
-            check_embedded(found)
-        else:
-            px4_parameters.environment(
-                self._plan.px4, found.world.vehicle, found.world.scenario)
-        return found
+    def _spec_of(self, text: str) -> FlightSpec:
+        px4 = self._plan.px4
+        found = Options(
+            'core', self._plan.autopilot, base=AS_FAST_AS_POSSIBLE, overrides={
+                '': {'scenario': FILE, 'recorder': True},
+                'hil_bridge': {'instance': self._plan.instance},
+                # A full disk ends the recording, not the test.
+                'recorder': {'folder': str(self.bag), 'on_failure': 'continue'}},
+            files=Files({('scenarios', FILE): text}, ' of the test'))
+        if px4 is not None:
+            found = dataclasses.replace(
+                found, px4_dir=str(px4.build), px4_schedule=px4.schedule)
+        return flight_of(found)
 
     # What happens.
 
@@ -155,21 +141,21 @@ class Flight:
         if event.name in {one.name for one in self._events}:
             raise ParameterError(f'event name = {name!r}: must be one that no other event has')
         self._events.append(event)
-        if self._world is not None:
-            self._world.scenario.course.add(event)
+        if self._flight is not None:
+            self._flight.scenario().course.add(event)
         return event.name
 
     def expect(self, expectation: Expectation) -> None:
         """Expect something from now on; it is judged at the end of the test."""
         scenario_mavlink.check(Scenario('flight', (), (expectation,)), 'flight')
         self._expectations.append(self._from_now(expectation))
-        if self._world is not None:
-            self._world.scenario.course.expect(expectation)
+        if self._flight is not None:
+            self._flight.scenario().course.expect(expectation)
 
     def _from_now(self, expectation: Expectation) -> Expectation:
         """Return one that means the same if it is expected from the beginning."""
         time_us = self._time_us()
-        next_us = time_us + self._configuration.world.step_us if time_us else 0
+        next_us = time_us + self._spec.configuration.world.step_us if time_us else 0
         return dataclasses.replace(expectation, from_us=max(expectation.from_us, next_us))
 
     # How far it goes.
@@ -181,22 +167,23 @@ class Flight:
 
         :raises FlightError: it does not hold within a simulated time
         """
-        world, start_us = self._begun(), self._time_us()
-        found = self._run(world, lambda s: (
+        flight, start_us = self._begun(), self._time_us()
+        found = self._run(flight, lambda s: (
             predicate(s) or s.time_us - start_us >= timeout_s * US_PER_S))
         if not predicate(found):
+            if failure := flight.autopilot_failure:
+                raise FlightError(failure)
             raise FlightError(f'condition not met within {timeout_s:g} s of simulated time;'
                               f' t = {found.time_us / US_PER_S:.3f} s: {_text(found)}')
         return found
 
     def run_for(self, duration_s: float) -> Situation:
         """Fly for a simulated time; return the situation then."""
-        world, start_us = self._begun(), self._time_us()
-        return self._run(
-            world, lambda s: s.time_us - start_us >= duration_s * US_PER_S)
+        flight, start_us = self._begun(), self._time_us()
+        return self._run(flight, lambda s: s.time_us - start_us >= duration_s * US_PER_S)
 
     def _time_us(self) -> int:
-        known = self._world and self._world.scenario.course.situation
+        known = self._flight and self._flight.scenario().course.situation
         return known.time_us if known else 0
 
     def finish(self, timeout_s: float = 600.0) -> Situation:
@@ -213,80 +200,26 @@ class Flight:
         return found
 
     def _run(
-        self, world: CoreWorld, ends: typing.Callable[[Situation], bool],
+        self, flight: conducted.Flight, ends: typing.Callable[[Situation], bool],
     ) -> Situation:
-        stop, hangs, is_over = threading.Event(), threading.Event(), threading.Event()
-        flying = threading.get_ident()
-
-        def look(situation: Situation) -> bool:
-            if ends(situation):
-                stop.set()
-            return stop.is_set()
-
-        def give_up() -> None:
-            hangs.set()
-            stop.set()
-            if not is_over.wait(_STEP_LIMIT_S):       # a step that does not end
-                signal.pthread_kill(flying, signal.SIGINT)
-
-        world.scenario.on_situation = look
-        world.scenario.go_on()
-        guard = threading.Timer(self._plan.wall_limit_s, give_up)
-        guard.start()
-        why = ''
         try:
-            world.run(stop)
-        except (RunError, KeyboardInterrupt) as error:
-            if not hangs.is_set():
-                raise
-            why = f': {error}'.rstrip(': ')
-        finally:
-            is_over.set()
-            guard.cancel()
-        if hangs.is_set():
-            raise FlightError(
-                f'the flight has hung for {self._plan.wall_limit_s:g} s of wall time{why}')
+            flight.run(ends, self._plan.wall_limit_s)
+        except HungError as error:
+            raise FlightError(str(error)) from error
         return self.situation
 
-    def _begun(self) -> CoreWorld:
-        """Return the world, with its autopilot; begin it if it has not."""
-        if self._world is not None:
-            return self._world
-        compile_ahead()
-        run = RunDescription.of(
-            self._configuration, mode='core', autopilot=self._plan.autopilot,
-            px4=described(self._plan.px4))
-        configuration = with_run_file(self._configuration, run, self.folder)
-        world = CoreWorld(
-            configuration, None, CoreRecorder(configuration, run), on_pilot=self._note,
-            on_scenario=self._follow)
-        self._open.callback(world.close)
-        for event in self._events:
-            world.scenario.course.add(event)
-        for expectation in self._expectations:
-            world.scenario.course.expect(expectation)
-        self._autopilot = self._started()
-        self._open.callback(lambda: self._autopilot.stop())
-        self._world = world
-        return world
-
-    def _started(self) -> Child:
-        world = self._configuration.world
-        return start_autopilot(
-            self._plan.px4, world.vehicle, self._plan.instance, world.scenario,
-            ros_home=self.folder)
-
-    def _follow(self, happening: Happening | Verdicts) -> None:
-        if isinstance(happening, Happening):
-            self._note(happening.text)
-            if happening.restarts:
-                self._autopilot.kill()
-                self._autopilot = self._started()
-
-    def _note(self, event: Achieved | str) -> None:
-        text = event.text if isinstance(event, Achieved) else event
-        if text and text not in self.said[-1:]:        # why a mission was not flown comes twice
-            self.said.append(text)
+    def _begun(self) -> conducted.Flight:
+        """Return the flight; begin it if it has not."""
+        if self._flight is None:
+            flight = conducted.Flight(
+                self._spec, self.folder, _Notes(self.said), ros_home=self.folder)
+            flight.begin()
+            self._flight = flight
+            for event in self._events:
+                flight.scenario().course.add(event)
+            for expectation in self._expectations:
+                flight.scenario().course.expect(expectation)
+        return self._flight
 
     # What is known.
 
@@ -296,7 +229,7 @@ class Flight:
 
         :raises FlightError: it has not begun
         """
-        found = self._world.scenario.course.situation if self._world is not None else None
+        found = self._flight.scenario().course.situation if self._flight is not None else None
         if found is None:
             raise FlightError('the flight has not begun: run_until or run_for begins it')
         return found
@@ -304,19 +237,19 @@ class Flight:
     @property
     def fingerprint(self) -> str:
         """A digest of the flight up to now; the same flight has the same."""
-        return self._world.status().fingerprint if self._world is not None else ''
+        return self._flight.status().fingerprint if self._flight is not None else ''
 
     @property
     def misses(self) -> int:
         """Steps up to now that the autopilot did not answer in time, by the wall clock."""
-        return self._world.status().link_count('misses') if self._world is not None else 0
+        return self._flight.status().link_count('misses') if self._flight is not None else 0
 
     @property
     def unrepeatable(self) -> str:
         """Why the same test may fly otherwise the next time, '' if it may not."""
-        if self._world is None:
+        if self._flight is None:
             return ''
-        status = self._world.status()
+        status = self._flight.status()
         return unrepeatable_because(
             self._plan.autopilot, self._plan.px4 is not None and self._plan.px4.repeats, True,
             status.gap, status.fingerprint)
@@ -324,7 +257,7 @@ class Flight:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """What has become of the expectations by now."""
-        return self._world.scenario.course.verdicts() if self._world is not None else ()
+        return self._flight.scenario().course.verdicts() if self._flight is not None else ()
 
     def check(self) -> None:
         """Check that all that is expected holds.
@@ -333,7 +266,7 @@ class Flight:
         """
         __tracebackhide__ = True
         failed = [verdict.text for verdict in self.verdicts if not verdict.holds]
-        if self._expectations and self._world is None:
+        if self._expectations and self._flight is None:
             failed = ['the flight has not begun, so nothing that is expected was judged']
         if failed:
             raise FlightError('\n'.join(failed))
@@ -352,7 +285,7 @@ class Flight:
         :param head: a comment
         :raises OSError: it cannot be written
         """
-        time_us = self._time_us() or self._configuration.world.step_us
+        time_us = self._time_us() or self._spec.configuration.world.step_us
         begun_us = self.situation.begun_us if self._time_us() else {}
         names = {event.name for event in self._events} | {
             entry.get('name', str(i)) for i, entry in enumerate(
@@ -376,9 +309,21 @@ class Flight:
 
     def close(self) -> None:
         """End it; a second time nothing happens."""
-        self._open.close()
+        if self._flight is not None:
+            self._flight.close()
 
 
 def _text(s: Situation) -> str:
     return (f'height {s.height_m:.2f} m, {s.distance_m:.2f} m from the start, tilt {s.tilt_deg:.1f}'
             f" deg, mode {s.autopilot.mode or 'not known'}")
+
+
+class _Notes(Silent):
+    """Keeps what is reported, with its time in the text."""
+
+    def __init__(self, said: list[str]) -> None:
+        self._said = said
+
+    def on_event(self, event: Achieved | Happening | Encounter) -> None:
+        """Keep its text."""
+        self._said.append(event.text)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaigns that fly: the same flights as in processes of their own, whatever is killed."""
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -24,10 +25,10 @@ from px4_sim_ros.campaign.executors import opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.flight import flight_watch
+from px4_sim_ros.flight import flight
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.instances import own_instance
-from px4_sim_ros.flight.px4 import REPEATABLE, Px4
+from px4_sim_ros.px4.sitl import REPEATABLE, Px4
 
 pytestmark = pytest.mark.slow          # starts processes and waits
 
@@ -170,9 +171,13 @@ def flown_until_killed(tmp_path, monkeypatch):
     """
     started = []
 
-    def start(px4, *more):
-        started.append(start_autopilot(None, *more))
+    def start(vehicle, folder, **more):
+        started.append(start_autopilot(vehicle, folder, **more))
         return started[0]
+
+    def spec_of(scenario, vehicle, px4, *more):
+        found = jobs.spec_of(scenario, vehicle, None, *more)
+        return dataclasses.replace(found, in_process=False)
 
     def fly(number):
         class Kills(flown._Figures):
@@ -184,11 +189,8 @@ def flown_until_killed(tmp_path, monkeypatch):
         job = Job.of(campaign(scenario=HOP).run(1), ('somewhere', 'one-core'), 60.0)
         with own_instance(of_px4=False) as instance:
             return flown.fly(job, tmp_path, instance)
-    monkeypatch.setattr(flown, '_px4', lambda *build: build)
-    monkeypatch.setattr(flown, '_versions', lambda px4: '')
-    monkeypatch.setattr(jobs.Px4, 'find', lambda *build: None)
-    monkeypatch.setattr(jobs, 'world_parameters', lambda px4: {})
-    monkeypatch.setattr(flight_watch, 'start_autopilot', start)
+    monkeypatch.setattr(flown, 'spec_of', spec_of)
+    monkeypatch.setattr(flight, 'start_autopilot', start)
     return fly
 
 

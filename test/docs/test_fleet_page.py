@@ -8,11 +8,12 @@ import shlex
 import pytest
 
 from px4_sim_ros.cli import command_line, fly
-from px4_sim_ros.flight import fleet as fleets
-from px4_sim_ros.flight import fleet_plan
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec import fleet as fleets
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import NEAR_MISS_M, SPACING_M, Fleet, VehicleEntry
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 from px4_sim_ros.spec.parameter_files import default_parameters
 from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.scenario_block import ScenarioParameters
@@ -34,8 +35,8 @@ def file(tmp_path, monkeypatch):
 
 def test_the_file_of_the_page(file):
     fleet = Fleet.load('my.yaml')
-    found = fleets.configurations(fleet, 'embedded', fleets.FleetOptions(
-        None, {}, lambda autopilot: {'': {'mission': 'square'}}))
+    found = fleets.configurations(
+        fleet, 'embedded', None, {}, lambda autopilot: {'': {'mission': 'square'}}, Files())
     fleets.check_starts({vehicle.namespace: its for vehicle, its in found})
     leader, heavy, mine = (its for _, its in found)
     assert (leader.vehicle.name, heavy.vehicle.name) == ('iris', 'hexa')
@@ -48,16 +49,16 @@ def test_the_file_of_the_page(file):
 
 def test_the_fleet_of_which_one_has_a_scenario(file):
     file.write_text(WITH_SCENARIO, encoding='utf-8')
-    vehicles = fleet_plan.plans(Fleet.load('my.yaml'), 'embedded', fleets.FleetOptions(
-        None, {}, lambda autopilot: {'': {'mission': 'square'}}), lambda: None)
+    vehicles = flight_of(
+        Options(missions={'embedded': 'square'}), Fleet.load('my.yaml')).vehicles
     assert [v.scenario.name if v.scenario else None for v in vehicles] == [None, 'motor_weak']
     assert vehicles[1].configuration.of_node('scenario', ScenarioParameters).at_end == 'go_on'
 
 
 def test_the_fleet_of_which_some_come_and_go(file):
     file.write_text(COMERS, encoding='utf-8')
-    vehicles = fleet_plan.plans(Fleet.load('my.yaml'), 'embedded', fleets.FleetOptions(
-        None, {}, lambda autopilot: {'': {'mission': 'square'}}), lambda: None)
+    vehicles = flight_of(
+        Options(missions={'embedded': 'square'}), Fleet.load('my.yaml')).vehicles
     assert [v.presence for v in vehicles] == [
         (0, None), (12_000_000, None), (4_000_000, 40_000_000)]
 

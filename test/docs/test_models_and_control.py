@@ -4,10 +4,11 @@
 import pathlib
 import re
 
-from px4_sim_ros.flight.flight_record import FlightRecord, WorldStatus
+from px4_sim_ros.flight.record import FlightResult, WorldStatus
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTROL, MODELS = ((ROOT / 'docs' / f'{name}.md').read_text(encoding='utf-8')
@@ -26,9 +27,9 @@ def test_states_of_a_run():
 
 
 def test_the_names_in_a_summary():
-    record = FlightRecord()
-    record.status = WorldStatus(steps=2)
-    summary = record.summary({})
+    result = FlightResult(flight_of(Options()))
+    result.first.status = WorldStatus(steps=2)
+    summary = result.summary({})
     told = {name for row in rows(CONTROL, 'name') for name in row[0].split(', ')}
     # The others are of a flight whose PX4 has written a log.
     assert told - set(summary) == {'log_dropouts', 'log_lost_s'}

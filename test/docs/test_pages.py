@@ -20,9 +20,6 @@ from stand_in_autopilot import StandInAutopilot
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.cli import check_vehicle, command_line, fly
 from px4_sim_ros.cli import pilot as pilot_command
-from px4_sim_ros.flight import px4_parameters
-from px4_sim_ros.flight.px4 import Px4
-from px4_sim_ros.flight.settings import settings
 from px4_sim_ros.link import ports
 from px4_sim_ros.link.hil import battery_link, link_state, lockstep, replies
 from px4_sim_ros.link.hil import server as hil_server
@@ -31,13 +28,16 @@ from px4_sim_ros.link.pilot import pilot
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
+from px4_sim_ros.px4 import boot_parameters
+from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.manager import recorder_watch
 from px4_sim_ros.ros.manager.overdue_watch import find_overdue
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.files import load_mission, load_vehicle
 from px4_sim_ros.spec.parameter_files import default_parameters
 from px4_sim_ros.spec.run_parameters import ManagerParameters
-from px4_sim_ros.spec.vehicles_and_missions import load_mission, load_vehicle
+from px4_sim_ros.spec.settings import settings
 from px4_sim_ros.step import graph, pacing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -232,14 +232,14 @@ def test_numbers_of_the_link():
 def test_what_px4_finds_in_its_environment(files):
     told = {name: value for name, value, _ in rows(PX4, 'variable |')}
     px4 = Px4(files)                 # without a list of its parameters
-    ours, _ = px4_parameters.environment(px4, 'my_quad.yaml', 'none')
+    ours, _ = boot_parameters.environment(px4, load_vehicle('my_quad.yaml'), None)
     assert ours['PX4_SYS_AUTOSTART'] == '10016'
     for name in 'PX4_SIM_MODEL', 'PX4_SIMULATOR', 'PX4_PARAM_SIM_BAT_ENABLE':
         assert re.match(rf'{ours[name]}\b', told[name])
     content = yaml.safe_load((files / 'my_quad.yaml').read_text())
     del content['battery']
     (files / 'without.yaml').write_text(yaml.safe_dump(content))
-    ours, _ = px4_parameters.environment(px4, 'without.yaml', 'none')
+    ours, _ = boot_parameters.environment(px4, load_vehicle('without.yaml'), None)
     assert 'PX4_PARAM_SIM_BAT_ENABLE' not in ours
     command = Px4(pathlib.Path('<build>'), 'all-cores').command(0)
     assert ' '.join(command).removeprefix('<build>/') in PX4

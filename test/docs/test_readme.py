@@ -12,11 +12,11 @@ import tomllib
 import pytest
 
 from px4_sim_ros.cli import command_line, fly, tables
-from px4_sim_ros.flight.settings import settings
 from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.spec.configuration import load_configuration, profile_parameters
-from px4_sim_ros.spec.vehicles_and_missions import load_mission
+from px4_sim_ros.spec.files import load_mission
+from px4_sim_ros.spec.settings import settings
 from px4_sim_ros.step import side_topics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -199,7 +199,8 @@ def test_viewers_can_be_asked_for_in_all_launch_files():
     """What the launch files share reads arguments that both have to declare."""
     text = '\n'.join((ROOT / 'px4_sim_ros' / 'launching' / name).read_text(encoding='utf-8')
                      for name in ('actions.py', 'viewers.py'))
-    for function, declared in (('actions', ARGUMENTS), ('replay_actions', REPLAY_ARGUMENTS),
+    for function, declared in (('options_of', ARGUMENTS), ('_world', ARGUMENTS),
+                               ('replay_actions', REPLAY_ARGUMENTS),
                                ('viewers', ARGUMENTS), ('viewers', REPLAY_ARGUMENTS)):
         body = re.search(rf'^def {function}\(.*?(?=^def |\Z)', text, re.M | re.S)[0]
         read = set(re.findall(r"given\['(\w+)'\]", body))

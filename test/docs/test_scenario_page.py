@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from px4_sim_ros.model.faults.channels import CHANNELS
-from px4_sim_ros.spec.configuration import checked_scenario, load_configuration
+from px4_sim_ros.spec.configuration import check_flown, load_configuration
 from px4_sim_ros.spec.resources import named_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -25,7 +25,8 @@ def test_each_file_of_the_page_is_a_scenario(text, tmp_path, monkeypatch):
     file.write_text(text, encoding='utf-8')
     configuration = load_configuration(
         None, {'': {'scenario': str(file)}}, base={'': {'mission': 'square'}})
-    assert checked_scenario(configuration).events
+    check_flown(configuration)
+    assert configuration.scenario.events
     for key, value in yaml.safe_load(text).get('place', {}).items():
         assert getattr(configuration.world, key) == value
 

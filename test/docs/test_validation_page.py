@@ -11,7 +11,7 @@ import yaml
 from px4_sim_ros.cli import command_line, identify, validate
 from px4_sim_ros.real import fit, predictions
 from px4_sim_ros.real.named import NAMED
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'validation.md').read_text(encoding='utf-8')

@@ -14,6 +14,7 @@ import threading
 from stand_in_autopilot import ARMED_MODE, connect
 
 import px4_sim_ros
+from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.spec.configuration import load_configuration
 
@@ -46,7 +47,7 @@ def main():
     instance = int(sys.argv[1])
     configuration = load_configuration(None, {
         'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': instance}})
-    with contextlib.closing(CoreWorld(configuration, observe)) as world, \
+    with contextlib.closing(CoreWorld([VehicleSetup(configuration)], observe)) as world, \
             contextlib.closing(connect(instance, lambda time_us: CONTROLS)):
         try:
             world.run(stop)

@@ -16,12 +16,14 @@ from pymavlink.dialects.v20 import common as mavlink
 from scipy.spatial.transform import Rotation
 
 from px4_sim_ros.flight.autopilots import start_autopilot
+from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.flight.pilot_process import PilotProcess
-from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.model.frames import enu_to_ned, quaternion_enu_flu_to_ned_frd
+from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.flight_spec import VehicleSpec
 from px4_sim_ros.step.graph import COMMAND
 
 # PX4's link for a ground station; all instances send there.
@@ -160,15 +162,15 @@ def fly(mission, instance, overrides, monkeypatch, tmp_path, px4_parameters=None
             stop.set()
 
     with contextlib.ExitStack() as stack:
-        world = CoreWorld(configuration, observe)
+        world = CoreWorld([VehicleSetup(configuration)], observe)
         stack.callback(world.close)
         ear = _Ear(flight, instance)
         stack.callback(ear.close)
         pilot = PilotProcess(
             instance, mission, flight.events.append, stop)
         stack.callback(pilot.stop)
-        px4 = start_autopilot(Px4.find(os.environ['PX4_DIR']), configuration.world.vehicle,
-                              instance)
+        px4 = start_autopilot(VehicleSpec(
+            configuration, 'px4', Px4.find(os.environ['PX4_DIR'])), tmp_path)
         stack.callback(px4.stop)
         world.run(stop)
     log, = pathlib.Path(tmp_path).rglob('px4.log')

@@ -10,11 +10,11 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.cli import command_line
-from px4_sim_ros.flight import settings
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.actions import ACTIONS
 from px4_sim_ros.ros.framework import parameters
 from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import (
     load_configuration,
     profile_parameters,
@@ -222,7 +222,7 @@ def test_ros_reads_the_same_as_we_do(profile, tmp_path):
     overrides = parsed('--wind', 'dryden', '--set', 'imu.gyro_turn_on_bias=0.25',
                        '--set', 'imu.position_m=[0, 0.5, 0]', '--set', 'instances.imu=2')
     configuration = load_configuration(file, overrides, base=profile_parameters(profile))
-    path = write_configuration(tmp_path, configuration)
+    path = write_configuration(tmp_path, {'': configuration})
     with graph_of_ros(path):
         for name, own in configuration.nodes.items():
             if name == 'manager':

@@ -18,8 +18,9 @@ from stand_in_autopilot import connect
 from benchmarks.worlds import GraphLog
 from px4_sim_ros.flight import ros_world
 from px4_sim_ros.flight.core_recorder import CoreRecorder
+from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
-from px4_sim_ros.flight.flight_record import FlightRecord, GraphReports, WorldStatus
+from px4_sim_ros.flight.record import FlightResult, GraphReports, WorldStatus
 from px4_sim_ros.flight.ros_world import RosWorld, WorldError
 from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.link.pilot.events import Event
@@ -30,6 +31,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.ros.tools.flight_monitor import Listener
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.flight_spec import FlightSpec, Options, VehicleSpec, flight_of
 from px4_sim_ros.step.members import Member
 
 
@@ -66,8 +68,8 @@ def recorder(configuration):
 def test_a_world_that_cannot_be_made_leaves_a_whole_recording(
         block, configuration, recorder, instance, tmp_path):
     with pytest.raises(ParameterError, match='it will not'):
-        CoreWorld(configuration, recorder=recorder,
-                  own_classes={'hil_bridge': f'{__name__}:{block.__name__}'})
+        CoreWorld([VehicleSetup(configuration, own_classes={
+            'hil_bridge': f'{__name__}:{block.__name__}'})], recorder=recorder)
     assert port_is_free(instance)
     file, = (tmp_path / 'bag').glob('*.mcap')
     assert file.read_bytes().endswith(MCAP0_MAGIC)
@@ -79,7 +81,7 @@ def test_a_world_that_cannot_be_made_leaves_a_whole_recording(
 def test_a_recording_that_cannot_be_finished_does_not_keep_the_port(
         configuration, recorder, instance, monkeypatch):
     stop = threading.Event()
-    world = CoreWorld(configuration, lambda time_us, values: stop.set(), recorder)
+    world = CoreWorld([VehicleSetup(configuration)], lambda time_us, values: stop.set(), recorder)
     with contextlib.closing(connect(instance)):
         world.run(stop)
 
@@ -111,9 +113,9 @@ def test_a_last_report_that_is_lost_changes_no_figure(manager_steps):
     reports = GraphReports()
     reports.add('hil_bridge', 14832 * STEP_US, BRIDGE)
     reports.add('manager', manager_steps * STEP_US, manager(manager_steps))
-    record = FlightRecord()
-    record.status = reports.status()
-    summary = record.summary({})
+    result = FlightResult(flight_of(Options()))
+    result.first.status = reports.status()
+    summary = result.summary({})
     assert summary['steps'] == summary['replies'] == 14832
     assert summary['sim_time_s'] == pytest.approx(14832 * STEP_US * 1e-6)
     assert summary['wall_time_s'] == pytest.approx(14.832)
@@ -144,19 +146,19 @@ def test_up_to_the_first_step_nothing_has_a_cost(steps):
 
 
 def test_only_a_flight_that_has_landed_has_an_error_at_landing():
-    record = FlightRecord()
-    record.status = WorldStatus(link={
+    result = FlightResult(flight_of(Options()))
+    result.first.status = WorldStatus(link={
         'max_height_m': '7.5', 'east_m': '3.0', 'north_m': '4.0', 'up_m': '0.01'})
-    assert record.summary({})['position_error_at_landing_m'] is None
-    record.mission_flown = True
-    assert record.summary({})['position_error_at_landing_m'] == 5.0
-    assert record.summary({})['max_altitude_m'] == 7.5
+    assert result.summary({})['position_error_at_landing_m'] is None
+    result.first.mission_flown = True
+    assert result.summary({})['position_error_at_landing_m'] == 5.0
+    assert result.summary({})['max_altitude_m'] == 7.5
 
 
 def test_an_arrival_has_its_time_and_how_far_off_the_vehicle_was():
-    record = FlightRecord()
-    record.add_event(Event('arrived', 0.14, (0.0, 3.0, 9.0), place_enu=(4.0, 0.0, 9.5)))
-    assert record.summary({})['arrivals'] == [{
+    result = FlightResult(flight_of(Options()))
+    result.first.add_event(Event('arrived', 0.14, (0.0, 3.0, 9.0), place_enu=(4.0, 0.0, 9.5)))
+    assert result.summary({})['arrivals'] == [{
         'time_s': 0.14, 'target_enu_m': [0.0, 3.0, 9.0],
         'position_error_m': round((16.0 + 9.0 + 0.25) ** 0.5, 3), 'altitude_error_m': 0.5}]
 
@@ -399,7 +401,8 @@ def test_the_end_of_a_benchmark_does_not_hide_why_it_ends(monitor, monkeypatch, 
         return failed[-1]
 
     monkeypatch.setattr(ros_world, 'Child', start)
-    world = GraphLog(CONFIGURATION, 'composed', tmp_path)
+    world = GraphLog(
+        FlightSpec('composed', (VehicleSpec(CONFIGURATION, 'embedded'),)), tmp_path)
     assert all(child.wait(PATIENCE_S) for child in failed)
     world.close()
     assert monitor.is_closed

@@ -14,6 +14,7 @@ from mavlink_frames import controls_frame
 from stand_in_autopilot import StandInAutopilot, connect, scripted_controls
 
 import px4_sim_ros
+from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.model.timebase import is_due
@@ -50,7 +51,7 @@ def calls(instance, **shared):
     configuration = load_configuration(None, {
         '': {'mission': 'hover', 'wind': 'dryden', **shared}, 'manager': {'speed_factor': 0.0},
         'hil_bridge': {'instance': instance}})
-    with contextlib.closing(CoreWorld(configuration, observe)) as world, \
+    with contextlib.closing(CoreWorld([VehicleSetup(configuration)], observe)) as world, \
             contextlib.closing(connect(instance)):
         try:
             world.run(stop)
@@ -117,7 +118,8 @@ def flown(instance, speed_factor=0.0, **changes):
         if time_us == STEPS * STEP_US:
             stop.set()
 
-    with contextlib.closing(CoreWorld(load_configuration(None, shared), observe)) as world, \
+    setup = VehicleSetup(load_configuration(None, shared))
+    with contextlib.closing(CoreWorld([setup], observe)) as world, \
             contextlib.closing(Listener(port_of(instance))) as autopilot:
         autopilot.start(answer)
         world.run(stop)
@@ -163,7 +165,7 @@ def test_a_sensor_that_is_stopped_after_its_measurement_was_sent_is_a_gap(instan
     stop = threading.Event()
     configuration = load_configuration(None, {
         'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': instance}})
-    with contextlib.closing(CoreWorld(configuration, observe)) as world, \
+    with contextlib.closing(CoreWorld([VehicleSetup(configuration)], observe)) as world, \
             contextlib.closing(stand_in_autopilot.connect(instance)):
         world.run(stop)
         assert world.status().gap == (
@@ -178,7 +180,8 @@ def test_what_a_pilot_says_comes_before_the_frames_of_its_step(instance):
         '': {'mission': 'hover'}, 'manager': {'speed_factor': 0.0},
         'hil_bridge': {'instance': instance}})
     with contextlib.closing(CoreWorld(
-            configuration, lambda time_us, values: stop.set() if time_us == 400_000 else None,
+                [VehicleSetup(configuration)],
+                lambda time_us, values: stop.set() if time_us == 400_000 else None,
             )) as world, contextlib.closing(stand_in_autopilot.connect(instance)):
         lockstep = world._first.bridge.link.lockstep
         look_ahead = lockstep.look_ahead

@@ -20,7 +20,7 @@ from commands import (
     write_hop,
 )
 
-from px4_sim_ros.flight.fleet_record import whole_fingerprint
+from px4_sim_ros.flight.record import whole_fingerprint
 from px4_sim_ros.real.readers import read_flight
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError

@@ -12,7 +12,10 @@ import pytest
 import yaml
 from commands import command, family, port_is_free, running, wait_for_line, wait_gone
 
+from px4_sim_ros.recording.bag.fleet_description import describe
 from px4_sim_ros.recording.bag.reader import vehicles_of
+from px4_sim_ros.spec.fleets import Fleet
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 
 INSTANCES = 15, 16, 90
 INSTANCE = INSTANCES[0]
@@ -206,10 +209,13 @@ def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_pat
     """As `ros2 launch` starts one; here its vehicle is one of `fly`."""
     file, summary = fleet(alpha={}, late={
         'autopilot': 'none', 'joins_at_s': 1.0, 'leaves_at_s': 2.0}), tmp_path / 'summary.json'
+    run = tmp_path / 'run.yaml'
+    run.write_text(describe(flight_of(Options(
+        missions={'embedded': 'square'}), Fleet.load(str(file)))).to_yaml())
     with running(command('fly', '--fleet', file, '--mode', 'composed', '--summary',
                          summary)) as process, running([
-            sys.executable, '-m', 'px4_sim_ros.launching.autopilot_supervisor', '--instance',
-            str(INSTANCES[1]), '--of-fleet', '--joins', '--ros-args', '-r', '__ns:=/late']):
+            sys.executable, '-m', 'px4_sim_ros.launching.autopilot_supervisor', '--run',
+            str(run), '--member', 'late', '--ros-args', '-r', '__ns:=/late']):
         text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
     alpha, late = json.loads(summary.read_text())['fleet']

@@ -11,13 +11,13 @@ import unittest.mock
 
 import pytest
 
-from px4_sim_ros.cli import command_line, fly, fly_summary
+from px4_sim_ros.cli import command_line, fly_summary
 from px4_sim_ros.flight import flight, flight_watch
-from px4_sim_ros.flight.flight_record import FlightRecord, WorldStatus
-from px4_sim_ros.flight.px4_log import LogLoss
+from px4_sim_ros.flight.record import WorldStatus
 from px4_sim_ros.link.pilot.events import Event, MissionError
 from px4_sim_ros.process import signal_mask, signals
-from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.px4.log import LogLoss
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 from px4_sim_ros.step.attendance import ALWAYS
 
 
@@ -25,16 +25,18 @@ from px4_sim_ros.step.attendance import ALWAYS
 def end(instance, tmp_path, monkeypatch, capsys):
     """Return what lets a flight end; it returns exit code, texts, summary and pages."""
     def end(error, status, file=tmp_path / 'summary.json'):
-        def conduct(plan, configuration, record, folder, **callbacks):
+        def flown(flight):
+            record = flight.result.first
             record.add_event(Event(
                 'arrived', 1.0, (1.0, 2.0, 3.0), place_enu=(1.0, 2.0, 3.0)))
             record.status = status
             if error is not None:
                 raise error
             record.mission_flown = True
+            return flight.result
 
         pages = []
-        monkeypatch.setattr(fly, 'conduct', conduct)
+        monkeypatch.setattr(flight.Flight, 'fly', flown)
         monkeypatch.setattr(
             fly_summary, 'write_report', lambda bag, path: pages.append(path) or True)
         code = command_line.main([
@@ -92,7 +94,7 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
         processes = ()
         is_over = False
 
-        def __init__(self, *arguments, others):
+        def __init__(self, *arguments, **named):
             os.kill(os.getpid(), signal.SIGINT)
 
         def expect_end(self):
@@ -107,16 +109,14 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
             ended.append(self)
 
     world = unittest.mock.Mock()
-    plan = flight.FlightPlan('core', 'embedded', None, None, {}, (), None)
+    flown = flight.Flight(flight_of(Options()), None)
     monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
-    monkeypatch.setattr(flight, '_make_world', lambda *arguments: world)
+    monkeypatch.setattr(flight, 'make_world', lambda *arguments: world)
     monkeypatch.setattr(flight, 'StartedAutopilot', Interrupted)
     signals.raise_interrupt()
-    record = FlightRecord()
     with pytest.raises(KeyboardInterrupt):
-        flight.conduct(plan, load_configuration(None, {}), record, None,
-                       on_event=None, on_restart=None, on_waiting=None)
-    assert record.log_loss == (2, 3.3)
+        flown.fly()
+    assert flown.result.first.log_loss == (2, 3.3)
     assert len(ended) == 1
     world.close.assert_called()
     world.run.assert_not_called()
@@ -140,17 +140,14 @@ def test_one_that_was_killed_is_done_with_before_another_is_started(monkeypatch)
             notes.append(('is ended', self.number))
 
     numbers = itertools.count(1)
-    monkeypatch.setattr(
-        flight_watch, 'start_autopilot', lambda *given: Autopilot(next(numbers)))
     autopilot = flight_watch.StartedAutopilot(
         types.SimpleNamespace(
-            namespace='', autopilot='px4', px4=None, presence=ALWAYS,
-            hil=types.SimpleNamespace(on_waiting='begin_again', instance=0),
-            configuration=types.SimpleNamespace(
-                world=types.SimpleNamespace(vehicle='iris', scenario='none'))),
-        types.SimpleNamespace(status=lambda namespace: types.SimpleNamespace(
+            name='', autopilot='px4', presence=ALWAYS,
+            hil=types.SimpleNamespace(on_waiting='begin_again')),
+        types.SimpleNamespace(status=lambda name: types.SimpleNamespace(
             steps=1, link={}, link_count=lambda name: 0)),
-        flight_watch.FlightWatch(lambda event: None, has_scenario=False), lambda: True)
+        flight_watch.FlightWatch(lambda event: None, has_scenario=False),
+        lambda: Autopilot(next(numbers)), lambda: True)
     try:
         assert is_second.wait(30.0)
     finally:

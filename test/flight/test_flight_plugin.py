@@ -16,12 +16,14 @@ from bags import largest_file
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign import statistics
-from px4_sim_ros.flight import px4
 from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process.machine_locks import is_claimed
+from px4_sim_ros.px4 import sitl
+from px4_sim_ros.px4 import sitl as px4
 from px4_sim_ros.spec.resources import named_files
-from px4_sim_ros.testing import artefacts, motor, sensor, words
+from px4_sim_ros.testing import artefacts, words
+from px4_sim_ros.testing.words import motor, sensor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
@@ -256,7 +258,7 @@ def test_where_px4_cannot_repeat_itself_the_report_says_why(tmp_path, monkeypatc
     def refuse():
         raise ParameterError('this user may not use SCHED_FIFO')
 
-    monkeypatch.setattr(px4, '_check_priority', refuse)
+    monkeypatch.setattr(sitl, '_check_priority', refuse)
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'etc').mkdir()
     (tmp_path / 'bin' / 'px4').touch(0o755)
@@ -362,7 +364,7 @@ def test_the_workflow_flies_the_tests_of_a_repository_without_this_package(tmp_p
         assert (tmp_path / name).exists()
     prlimit, _, pid, *rights = (tmp_path / 'rights').read_text().split()
     assert prlimit == 'prlimit' and pid.isdigit()
-    assert rights == [f'--rtprio={px4._PRIORITY}', '--memlock=102400000']
+    assert rights == [f'--rtprio={sitl._PRIORITY}', '--memlock=102400000']
 
 
 def test_the_workflow_installs_what_there_is():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several graphs on one machine: each keeps its flight, or is refused with one sentence."""
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -30,7 +31,7 @@ from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.process import domain_claim, machine_locks
 from px4_sim_ros.process.machine_locks import is_claimed
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.spec.vehicles_and_missions import mission_text
+from px4_sim_ros.spec.files import Files
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -160,8 +161,9 @@ def test_who_only_looks_is_in_nobodys_way(instance, monkeypatch):
 def assert_not_flown_again(here, instance, folder, sentence):
     """Check that `refly` is refused with a sentence, and that nothing is written."""
     configuration, _ = fly(folder / 'flown', 0.1)
-    rewritten(folder / 'flown', folder / 'bag', run=RunDescription.of(
-        configuration, mode='core', autopilot='embedded', mission=mission_text('hover')))
+    rewritten(folder / 'flown', folder / 'bag', run=dataclasses.replace(RunDescription.of(
+        configuration, mode='core', autopilot='embedded'), mission=Files().text(
+            'missions', 'hover')))
     before = sorted(folder.rglob('*'))
     result = here('refly', folder / 'bag', '--set', f'hil_bridge.instance={instance}',
                   '--record', folder / 'again', '--json', folder / 'figures.json',

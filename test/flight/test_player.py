@@ -33,8 +33,8 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.process.new_folder import make_folder
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.schema import decode

@@ -11,7 +11,7 @@ import pytest
 from px4_sim_ros.flight import pilot_process
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.process.children import Child, die_with_parent, own_module, stop_all
-from px4_sim_ros.spec.vehicles_and_missions import load_mission
+from px4_sim_ros.spec.files import load_mission
 
 PATIENCE_S = 10.0
 STUBBORN = 'trap "" TERM; echo ready; while :; do sleep 0.05; done'

@@ -17,16 +17,17 @@ import pytest
 from bags import largest_file
 from px4_flight import NEEDS_FIFO, complaints
 
-from px4_sim_ros.flight import px4 as px4_module
-from px4_sim_ros.flight import px4_parameters
-from px4_sim_ros.flight.flight_record import FlightRecord
-from px4_sim_ros.flight.px4 import Px4, Px4Process, world_parameters
-from px4_sim_ros.flight.px4_log import dropouts_ms, loss_of
+from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.px4 import boot_parameters
+from px4_sim_ros.px4 import sitl as px4_module
+from px4_sim_ros.px4.log import dropouts_ms, loss_of
 from px4_sim_ros.px4.shared_core import shared_core_of
+from px4_sim_ros.px4.sitl import Px4, Px4Process, world_parameters
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.files import load_scenario, load_vehicle
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 from px4_sim_ros.spec.resources import named_files
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 
 def core_of(instance, cores, monkeypatch):
@@ -134,7 +135,7 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
     binary.chmod(0o755)
     starts = (
         'import os, pathlib, time\n'
-        'from px4_sim_ros.flight import px4\n'
+        'from px4_sim_ros.px4 import sitl as px4\n'
         f'build = px4.MEMORY = pathlib.Path({str(tmp_path)!r})\n'
         "built, log = px4.Px4.find(build, 'repeatable'), build / px4.CONSOLE\n"
         'process = px4.Px4Process(built, 3, os.environ, build)\n'
@@ -236,13 +237,13 @@ def test_what_px4s_log_lacks_is_in_the_summary(logs, dropouts, lost_s, warning, 
         path = tmp_path / 'log' / '2026-11-26' / f'13_00_0{number}.ulg'
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(log)
-    record = FlightRecord()
-    record.log_loss = loss_of([px4])
-    summary = record.summary({})
+    result = FlightResult(flight_of(Options()))
+    result.first.log_loss = loss_of([px4])
+    summary = result.summary({})
     assert (summary.get('log_dropouts'), summary.get('log_lost_s')) == (dropouts, lost_s)
-    assert warning in (record.log_warning, ...)
-    record.shares_core = True
-    assert ('--px4-schedule' in record.log_warning, bool(record.log_warning)) == (
+    assert warning in (result.first.log_warning, ...)
+    result.first._shares_core = True
+    assert ('--px4-schedule' in result.first.log_warning, bool(result.first.log_warning)) == (
         False, bool(dropouts))
 
 
@@ -279,16 +280,16 @@ def begun_with(tmp_path, monkeypatch):
             {'parameters': [{'name': name, 'type': kind}
                             for name, kind in {'MPC_THR_HOVER': 'Float', **types}.items()]}
         ).encode()))
-        px4_parameters._types.cache_clear()
+        boot_parameters._types.cache_clear()
         scenario = tmp_path / 'asked.yaml'
         scenario.write_text(json.dumps({'px4': asked}))
-        found, remarks = px4_parameters.environment(
-            Px4(extras.parent.parent), 'iris', str(scenario))
+        found, remarks = boot_parameters.environment(
+            Px4(extras.parent.parent), load_vehicle('iris'), load_scenario(str(scenario)))
         return {name.removeprefix('PX4_PARAM_'): text for name, text in found.items()
                 if name.startswith('PX4_PARAM_') and name not in (      # those of the Iris
                     'PX4_PARAM_SIM_BAT_ENABLE', 'PX4_PARAM_MPC_THR_HOVER')}, remarks
     yield environment
-    px4_parameters._types.cache_clear()
+    boot_parameters._types.cache_clear()
 
 
 @pytest.mark.parametrize(('types', 'asked', 'found'), [
@@ -310,7 +311,7 @@ def test_a_parameter_is_set_under_the_name_that_px4_has(begun_with, types, asked
 def test_each_vehicle_has_its_parameters(tmp_path):
     """As its file has them, whole numbers or not; here of a build without a list."""
     for name in named_files('vehicles'):
-        found, remarks = px4_parameters.environment(Px4(tmp_path), name, 'none')
+        found, remarks = boot_parameters.environment(Px4(tmp_path), load_vehicle(name), None)
         asked = load_vehicle(name).px4_parameters
         assert remarks == []
         assert {key: float(found[f'PX4_PARAM_{key}']) for key in asked} == asked

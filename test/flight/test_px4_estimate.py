@@ -7,8 +7,8 @@ import yaml
 from px4_flight import fly
 
 from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
+from px4_sim_ros.spec.files import load_mission
 from px4_sim_ros.spec.resources import named_file, read_yaml
-from px4_sim_ros.spec.vehicles_and_missions import load_mission
 
 INSTANCE = 5
 WIND = {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}

@@ -16,9 +16,10 @@ from geometry_msgs.msg import PoseStamped
 from graph_processes import GraphProcesses
 from rclpy.serialization import deserialize_message
 
-from px4_sim_ros.flight import px4_parameters
-from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.process.children import Child
+from px4_sim_ros.px4 import boot_parameters
+from px4_sim_ros.px4.sitl import Px4
+from px4_sim_ros.spec.files import load_vehicle
 
 INSTANCE = 3     # PX4 caps the ports that a pilot uses at instance 9
 PATIENCE_S = 120.0
@@ -54,7 +55,8 @@ class Flights:
         self.log = folder / 'px4.log'
         self.px4 = Child(
             'PX4', self._px4.command(INSTANCE), folder=folder, log=self.log,
-            environment=dict(os.environ) | px4_parameters.environment(self._px4, 'iris', 'none')[0])
+            environment=dict(os.environ) | boot_parameters.environment(
+                self._px4, load_vehicle('iris'), None)[0])
 
     def console(self):
         """Return what PX4 has printed."""

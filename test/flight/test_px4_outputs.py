@@ -20,8 +20,8 @@ from commands import command, running, wait_for_line
 from px4_flight import NEEDS_FIFO
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.messages.stamps import stamp_us
+from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import decode, topic_type
 from px4_sim_ros.step.graph import COMMAND

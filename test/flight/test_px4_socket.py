@@ -10,13 +10,14 @@ import socket
 import pytest
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
-from px4_sim_ros.flight import px4, px4_memory
 from px4_sim_ros.flight.autopilots import check_ports
-from px4_sim_ros.flight.px4 import Px4, Px4Process, check_socket
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.pilot.link import pilot_port
 from px4_sim_ros.link.ports import PortTakenError
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.px4 import memory
+from px4_sim_ros.px4 import sitl as px4
+from px4_sim_ros.px4.sitl import Px4, Px4Process, check_socket
 from px4_sim_ros.spec.parameter_files import default_parameters
 
 
@@ -50,7 +51,7 @@ def test_that_of_another_user_is_one_sentence(path, monkeypatch):
     monkeypatch.setattr(pathlib.Path, 'unlink', refuse)
     with pytest.raises(ParameterError, match=(
             rf'^instance = 3: {re.escape(str(path))} belongs to the PX4 of another user; remove it'
-            ' if that does not run any more, or choose another instance$')):
+            ' if that does not run, or choose another instance$')):
         check_socket(3)
 
 
@@ -71,12 +72,12 @@ ENOUGH_BYTES = 100_000 * 1024
 @pytest.fixture
 def found(tmp_path, monkeypatch):
     """Return a function that returns what is said of a machine."""
-    def remarks(limit=ENOUGH_BYTES, capabilities=NO_CAPABILITY, memory=tmp_path):
+    def remarks(limit=ENOUGH_BYTES, capabilities=NO_CAPABILITY, folder=tmp_path):
         (tmp_path / 'status').write_text(f'Name:\tpython\n{capabilities}')
-        monkeypatch.setattr(px4_memory, '_STATUS', tmp_path / 'status')
-        monkeypatch.setattr(px4_memory, 'MEMORY', memory)
+        monkeypatch.setattr(memory, '_STATUS', tmp_path / 'status')
+        monkeypatch.setattr(memory, 'MEMORY', folder)
         monkeypatch.setattr(resource, 'getrlimit', lambda which: (limit, limit))
-        return px4_memory.remarks()
+        return memory.remarks()
     return remarks
 
 
@@ -91,7 +92,7 @@ def test_too_little_memory_that_may_be_kept_is_told(found):
 
 
 def test_no_folder_in_memory_is_told(found, tmp_path):
-    sentence, = found(memory=tmp_path / 'none')
+    sentence, = found(folder=tmp_path / 'none')
     assert f'nothing can be written to {tmp_path / "none"}, so that PX4 waits' in sentence
 
 

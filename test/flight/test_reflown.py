@@ -10,11 +10,12 @@ import yaml
 from px4_sim_ros.campaign.conduct import command
 from px4_sim_ros.cli import reflown
 from px4_sim_ros.flight.autopilots import start_autopilot
-from px4_sim_ros.flight.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, command_line, described
+from px4_sim_ros.px4.sitl import ALL_CORES, ONE_CORE, REPEATABLE, Px4, command_line, described
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.flight_spec import VehicleSpec
 
 GAIN, LOGGER = 'PX4_PARAM_MPC_XY_P', 'PX4_PARAM_SDLOG_BACKEND'
 # It writes down what it finds in its environment.
@@ -60,7 +61,8 @@ def test_parameters_of_a_recording_are_set_again_unless_they_are_set_now(build, 
     monkeypatch.setenv(LOGGER, '0')
     px4 = dataclasses.replace(
         Px4.find(build), of_recording=((GAIN, '0.9'), (LOGGER, '1')))
-    process = start_autopilot(px4, 'iris', 3)
+    configuration = load_configuration(None, {'hil_bridge': dict(instance=3)})
+    process = start_autopilot(VehicleSpec(configuration, 'px4', px4), build.parent)
     try:
         while not (found := list(build.parent.glob('ros/px4_sim_ros/px4_3_*/found'))):
             assert process.exit_code is None

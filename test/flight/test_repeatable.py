@@ -20,13 +20,15 @@ from px4_flight import NEEDS_FIFO
 from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
-from px4_sim_ros.flight.px4 import Px4
 from px4_sim_ros.flight.ros_world import start_graph
 from px4_sim_ros.link.fields import heartbeat
 from px4_sim_ros.px4.shared_core import shared_core_of
+from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.recording.analysis import recorded_fingerprint
+from px4_sim_ros.recording.bag.fleet_description import describe, write_run_files
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.spec.configuration import load_configuration, write_configuration
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
 
 EXAMPLES = str(pathlib.Path(__file__).resolve().parents[2] / 'examples')
 MODES = 'core', 'composed', 'separate'
@@ -94,7 +96,8 @@ def test_a_graph_whose_time_goes_on_tells_which_flight_it_was(fly, instance, tmp
     configuration = load_configuration(None, {
         '': {'mission': str(tmp_path / 'hop.yaml'), 'wind': 'dryden'},
         'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': instance}})
-    file = write_configuration(tmp_path, configuration)
+    file, run = write_run_files(describe(FlightSpec(
+        'composed', (VehicleSpec(configuration, 'embedded'),))), {'': configuration}, tmp_path)
     together, = configuration.graph.process_groups('composed')
     apart = [[name for name in together if name not in ('pilot', 'hil_bridge')],
              ['pilot', 'hil_bridge']]
@@ -103,7 +106,7 @@ def test_a_graph_whose_time_goes_on_tells_which_flight_it_was(fly, instance, tmp
             start_graph(stack, groups, file)
             supervisor = stack.enter_context(running([
                 sys.executable, '-m', 'px4_sim_ros.launching.autopilot_supervisor',
-                '--instance', str(instance)]))
+                '--run', str(run)]))
             said = wait_for_line(supervisor, 'fingerprint')[-1]
             assert said == (f'the mission is flown: fingerprint {found};'
                             ' another flight has the same\n')

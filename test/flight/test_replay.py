@@ -16,8 +16,8 @@ from report_flights import rewritten
 from stand_in_autopilot import ARMED_FROM_US, scripted_controls
 
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.step.graph import ABSENCE, COMMAND
 
 pytestmark = pytest.mark.slow       # starts processes and waits

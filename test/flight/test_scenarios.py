@@ -15,15 +15,15 @@ from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.flight.embedded import check_embedded
-from px4_sim_ros.flight.px4 import REPEATABLE
 from px4_sim_ros.messages.event_messages import read_scenario as read_event
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.px4.sitl import REPEATABLE
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.embedded import check_embedded
 from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.graph import FAULTS
 from px4_sim_ros.step.side_topics import (
@@ -41,7 +41,7 @@ FOR_PX4 = (
     'servo_stuck')
 # The embedded autopilot without a process of its own: the same bits, as campaigns fly them.
 IN_PROCESS = (
-    '--autopilot', 'none', '--node', 'hil_bridge=px4_sim_ros.campaign.in_process:DirectBridge')
+    '--autopilot', 'none', '--node', 'hil_bridge=px4_sim_ros.flight.direct_bridge:DirectBridge')
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},

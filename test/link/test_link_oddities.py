@@ -12,10 +12,11 @@ from mavlink_frames import controls_frame, controls_payload, frame, frame_v1
 from stand_in_autopilot import ARMED_MODE, TIME_LIMIT_S, marker, px4_greeting, reply
 
 from px4_sim_ros.cli.fly_summary import write_summary
-from px4_sim_ros.flight.flight_record import FlightRecord, WorldStatus
+from px4_sim_ros.flight.record import FlightResult, WorldStatus
 from px4_sim_ros.link.hil.codec import DISARMED
 from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.link.hil.server import Deadline
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 
 STEP_US = 4000
 OTHER_CONTROLS = (0.125,) * 4
@@ -98,9 +99,9 @@ def test_no_trouble_is_silent(make_locked, connect, capsys, trouble):
     status = link.lockstep.status()
     # A counter that is added later is among the troubles, or is no trouble.
     assert {name for name in status if not name.startswith('seconds_')} - ORDINARY == {*TROUBLES}
-    record = FlightRecord()
-    record.status = WorldStatus(link=status)
-    summary = record.summary({})
+    result = FlightResult(flight_of(Options()))
+    result.first.status = WorldStatus(link=status)
+    summary = result.summary({})
     assert summary[trouble] == link.counts[trouble]
     write_summary(summary, None)
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())

@@ -16,7 +16,7 @@ from px4_sim_ros.cli.check_vehicle import examined
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 G, STEP_S = 9.80665, 0.002
 WINGED = 'plane', 'standard_vtol', 'tiltrotor', 'tailsitter'

@@ -7,7 +7,6 @@ import re
 import pytest
 import yaml
 
-from px4_sim_ros.flight import fleet as fleets
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
@@ -15,6 +14,8 @@ from px4_sim_ros.model.environment.wind import Wind
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.world import Environment
+from px4_sim_ros.spec import fleet as fleets
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import Fleet, check_presences
 from px4_sim_ros.spec.resources import named_files
 
@@ -35,10 +36,9 @@ def load(content, tmp_path):
 
 
 def configured(fleet, overrides=None):
-    options = fleets.FleetOptions(None, overrides or {}, lambda autopilot: {
-        'manager': {'speed_factor': 0.0}, '': {'mission': 'square'}})
-    return {vehicle.namespace: (vehicle, its)
-            for vehicle, its in fleets.configurations(fleet, 'embedded', options)}
+    return {vehicle.namespace: (vehicle, its) for vehicle, its in fleets.configurations(
+        fleet, 'embedded', None, overrides or {}, lambda autopilot: {
+            'manager': {'speed_factor': 0.0}, '': {'mission': 'square'}}, Files())}
 
 
 def link(configuration):

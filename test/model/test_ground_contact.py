@@ -21,7 +21,7 @@ from px4_sim_ros.model.environment.ground import LEVEL, Ground
 from px4_sim_ros.model.sensors.optical_flow import OpticalFlow, OpticalFlowParameters
 from px4_sim_ros.model.sensors.range_finder import RangeFinder, RangeFinderParameters
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import yaml
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
+from px4_sim_ros.spec.files import load_mission
 from px4_sim_ros.spec.resources import named_file, read_yaml
-from px4_sim_ros.spec.vehicles_and_missions import load_mission
 
 GOOD = """
 name: there and back

@@ -19,8 +19,8 @@ from px4_sim_ros.model.sensors.magnetometer import MagnetometerParameters
 from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory, parse_yaml, read_yaml
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 
 @dataclasses.dataclass(frozen=True)

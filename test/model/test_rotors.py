@@ -13,7 +13,7 @@ from scipy.integrate import trapezoid
 
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.model.errors import RunError
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 STILL = (0.0, 0.0, 0.0)
 DENSITY = 1.225                         # the reference density of the Iris

@@ -14,7 +14,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.vehicles_and_missions import load_mission, load_vehicle
+from px4_sim_ros.spec.files import load_mission, load_vehicle
 
 ROVERS = 'rover_differential', 'rover_ackermann'
 # Full speed ahead, and the tightest turn to the right, as HIL_ACTUATOR_CONTROLS has them.

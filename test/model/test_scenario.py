@@ -18,7 +18,7 @@ from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import Answer, AutopilotState, Situation
 from px4_sim_ros.model.truth import BatteryStatus, Truth
-from px4_sim_ros.spec.configuration import checked_scenario, load_configuration
+from px4_sim_ros.spec.configuration import check_flown, load_configuration
 from px4_sim_ros.spec.resources import DUMPER, LOADER, named_files
 
 STEP_US = 4000
@@ -416,7 +416,7 @@ def refusal(file):
     except ParameterError as error:
         return str(error), str(file)
     try:
-        checked_scenario(configuration)
+        check_flown(configuration)
     except ParameterError as error:
         return str(error), f'scenario {file.stem}'
     return '', ''

@@ -11,7 +11,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Fault, FaultChain, Subject
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.faults.motion import BodyInputs
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 SINCE_US, STEP_US = 12_000_000, 4000
 

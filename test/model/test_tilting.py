@@ -21,8 +21,8 @@ from px4_sim_ros.model.truth import STILL, Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.viewing.markers import ThrustArrows
 
 RIGHT, LEFT = 4, 5                      # among the references, and HIL_ACTUATOR_CONTROLS

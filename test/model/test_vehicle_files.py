@@ -12,8 +12,8 @@ from px4_sim_ros.check.figures import all_figures, figures, implausible
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.model.world import Environment
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 NAMES = sorted(path.stem for path in (config_directory() / 'vehicles').glob('*.yaml'))
 

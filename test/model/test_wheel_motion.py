@@ -11,7 +11,7 @@ from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 # Of rover_ackermann; its wheels are front left, front right, rear left and rear right.
 BASE_M, TRACK_M, RADIUS_M, DRIVE_LAG_S = 0.5, 0.35, 0.08, 0.05

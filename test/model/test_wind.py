@@ -27,7 +27,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import Environment
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 HOME = REST = (0.0, 0.0, 0.0)
 MODELS = ('constant', 'gust', 'ornstein_uhlenbeck', 'dryden', 'field')

@@ -133,7 +133,7 @@ def test_commands_that_are_logged_too_seldom_tell_no_inertia():
 
 
 def _iris():
-    from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+    from px4_sim_ros.spec.files import load_vehicle
     return load_vehicle('iris')
 
 

@@ -15,7 +15,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.real import held_out, open_loop, predictions, statics
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import with_values
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 ROOT_HALF = math.sqrt(0.5)
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'

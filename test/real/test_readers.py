@@ -17,8 +17,8 @@ from px4_sim_ros.real import predictions, ulog
 from px4_sim_ros.real.flight import has_samples, held
 from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.readers import read_flight
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import named_file
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 
 pytest.importorskip('pyulog')
 parquet = pytest.importorskip('pyarrow.parquet')

@@ -19,7 +19,7 @@ from px4_sim_ros.real.imu_log import ImuLog
 from px4_sim_ros.real.sensor_profile import noise_of
 from px4_sim_ros.real.vibration_fit import vibration_of
 from px4_sim_ros.spec.configuration import load_configuration, profile_parameters
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 
 pytest.importorskip('pyulog')
 if importlib.util.find_spec('allantools') is None:       # its import takes a while

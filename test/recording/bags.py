@@ -9,8 +9,8 @@ import struct
 import numpy
 from rosbags.typesys import Stores, get_typestore
 
+from px4_sim_ros.process.new_folder import make_folder
 from px4_sim_ros.recording.bag.disk_thread import AtOnce
-from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded flights for the tests of the report: the real models, without an autopilot."""
 import contextlib
+import dataclasses
 import html.parser
 import json
 import typing
@@ -18,7 +19,7 @@ from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.vehicles_and_missions import mission_text
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.step import graph, side_topics
 
 # All rotors; the Iris climbs with it.
@@ -40,8 +41,9 @@ def fly(folder, duration_s, overrides=None, say=lambda listener, steps: None):
     configuration = load_configuration(
         None, {'recorder': {'folder': str(folder)}} | (overrides or {}) | {
             '': {'recorder': True} | (overrides or {}).get('', {})})
-    run = RunDescription.of(
-        configuration, mode='core', autopilot='none', mission=mission_text('square'))
+    run = dataclasses.replace(
+        RunDescription.of(configuration, mode='core', autopilot='none'),
+        mission=Files().text('missions', 'square'))
     references = (CLIMB_RAD_S,) * len(configuration.vehicle.rotors)
     commands = [references] * round(duration_s * 1e6 / configuration.world.step_us)
     found = []

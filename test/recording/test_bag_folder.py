@@ -11,8 +11,8 @@ from bags import largest_file
 from px4_sim_ros.cli import compare, fly_summary
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.process.new_folder import make_folder, new_folder
 from px4_sim_ros.recording.analysis import tables
-from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 
 
 def test_a_folder_that_exists_is_refused(tmp_path):

@@ -15,6 +15,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from stand_in_autopilot import connect
 
 from px4_sim_ros.flight.core_recorder import CoreRecorder
+from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -38,7 +39,8 @@ def bag(tmp_path_factory):
     stop = threading.Event()
     recorder = CoreRecorder(configuration, run)
     world = CoreWorld(
-        configuration, lambda time_us, _: time_us >= END_US and stop.set(), recorder)
+        [VehicleSetup(configuration)],
+        lambda time_us, _: time_us >= END_US and stop.set(), recorder)
     recorder.add_event(4000, 'a word')
     autopilot = connect(INSTANCE)
     try:

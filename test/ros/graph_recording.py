@@ -14,6 +14,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
+from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.flight.forks import WorldForks
 from px4_sim_ros.messages.publications import Publications
@@ -157,7 +158,8 @@ def record_core(duration_us, overrides=OVERRIDES):
         if time_us >= duration_us:
             stop.set()
 
-    world = CoreWorld(configuration, observe, RecordingPort(configuration, recording))
+    world = CoreWorld(
+        [VehicleSetup(configuration)], observe, RecordingPort(configuration, recording))
     autopilot = connect(configuration.nodes['hil_bridge'].instance)
     try:
         world.run(stop)
@@ -182,7 +184,7 @@ def record_processes(groups, duration_us, folder, overrides=OVERRIDES):
         return scripted_controls(time_us)
 
     configuration = load_configuration(None, overrides)
-    parameters = write_configuration(folder, configuration)
+    parameters = write_configuration(folder, {'': configuration})
     recording = Recording()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('recorder')
@@ -233,7 +235,7 @@ def record_shuffled(duration_us, folder, monkeypatch, seed, overrides=OVERRIDES)
     So every value goes through a message, and the messages are delivered in a random order.
     """
     configuration = load_configuration(None, overrides)
-    parameters = write_configuration(folder, configuration)
+    parameters = write_configuration(folder, {'': configuration})
     recording, pool, order = Recording(), [], random.Random(seed)
     deliver = BlockNode._on_message
 

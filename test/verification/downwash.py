@@ -9,7 +9,7 @@ import numpy as np
 from scipy.integrate import quad
 
 from px4_sim_ros.model.environment.downwash import WakeSource, WakeTarget, downwash_m_s
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 from verification.checks import Plot, Result, Series, check
 from verification.plants import G_M_S2, STILL_TRUTH, build, iris, uniform
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from px4_sim_ros.model.vehicle.elements import Motor, Servo, Wheel
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 from verification.checks import Plot, Result, Series, check
 from verification.plants import G_M_S2, build, steady_iris, truths, uniform
 

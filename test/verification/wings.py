@@ -13,7 +13,7 @@ from px4_sim_ros.model.body.rotors import RotorSet
 from px4_sim_ros.model.body.surfaces import coefficients, surface_table, surface_wrench
 from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.vehicle.elements import Servo, Surface
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 from verification.checks import Plot, Result, Series, check
 from verification.plants import G_M_S2, build, iris, truths, uniform
 

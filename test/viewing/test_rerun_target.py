@@ -26,7 +26,7 @@ from rerun.chunk import RrdReader
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.viewing import rerun_target
 from px4_sim_ros.viewing.rerun_stream import TIMELINE
 from px4_sim_ros.viewing.rerun_target import APPLICATION, RerunTarget, ViewerError
@@ -367,7 +367,8 @@ def test_a_bad_recording_is_one_sentence(tmp_path, capsys):
 
 def test_a_recording_that_does_not_fit_its_vehicle_leaves_no_file(
         bag, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(RunDescription, 'recorded_vehicle', load_vehicle('hexa'))
+    hexa = Files({('vehicles', 'iris'): Files().text('vehicles', 'hexa')})
+    monkeypatch.setattr(RunDescription, 'files', lambda run, except_for=(): hexa)
     code, line = view(capsys, bag, '--viewer', tmp_path / 'x.rrd')
     assert code == 2 and 'has 6 rotors' in line
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ import pytest
 from shown import LEVEL
 
 from px4_sim_ros.recording.analysis.series import Series
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.viewing.markers import SLOWED_DOWN, Beam, FlownPath, PoseMotion, RotorAngles, Scene
 
 

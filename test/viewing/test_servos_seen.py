@@ -13,7 +13,7 @@ from test_rerun_log import written
 
 from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.report.flight_report import report
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.viewing.links import servo_frame
 
 STEPS = 60

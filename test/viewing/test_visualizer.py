@@ -23,13 +23,13 @@ from shown import LEVEL, Shown, at, points, turn, windy
 from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
-from px4_sim_ros.flight import settings
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.ros.nodes.visualizer import TfBroadcaster, VisualizerNode
+from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import load_configuration, write_configuration
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step import side_topics
@@ -409,7 +409,7 @@ def test_the_file_of_a_launch_gives_the_parameters_of_its_graph(configuration, n
     user.write_text(f'{path}:\n  ros__parameters: {{substeps: 2}}\n')
     mine = load_configuration(user, {'': {'vehicle': 'hexa'}, 'gps': {'delay_s': 0.25}}, namespace)
     for started in (mine, configuration):
-        file = write_configuration(tmp_path, started)
+        file = write_configuration(tmp_path, {'': started})
         parser = argparse.ArgumentParser()
         settings.add_graph_arguments(parser)
         options = parser.parse_args(['--params-file', str(file)])
@@ -486,7 +486,7 @@ def graph():
 
 @pytest.mark.slow
 def test_the_process_shows_what_happens_at_its_own_rate(graph, configuration, tmp_path):
-    file = write_configuration(tmp_path, configuration)
+    file = write_configuration(tmp_path, {'': configuration})
     with running([sys.executable, '-m', 'px4_sim_ros.cli.visualizer', '--params-file', str(file),
                   '--ros-args', '-r', '__ns:=/uav1', '-p', f'rate_hz:={RATE_HZ}'],
                  env=os.environ | ros_environment()) as process:

@@ -11,13 +11,17 @@ import yaml
 
 from px4_sim_ros.model.encounters import Encounters, reach_m
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.px4.sitl import described
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.run_description import (
     BagError,
     RunDescription,
     load_description,
     read_text,
+    with_run_file,
 )
+from px4_sim_ros.spec.configuration import Configuration, write_configuration
+from px4_sim_ros.spec.flight_spec import FlightSpec
 from px4_sim_ros.spec.resources import DUMPER
 from px4_sim_ros.step.members import Member
 
@@ -58,8 +62,7 @@ class FleetDescription:
     @property
     def vehicles(self) -> list[Member]:
         """The vehicles with their graphs."""
-        return [Member(name, run.graph, run.world, run.presence)
-                for name, run in self.members.items()]
+        return vehicles_of(self)
 
     @property
     def core_instance(self) -> int:
@@ -116,3 +119,40 @@ def read_fleet_file(path: str | pathlib.Path) -> FleetDescription:
     if not isinstance(found, FleetDescription):
         raise BagError(f'run file {path}: describes one vehicle alone')
     return found
+
+
+def vehicles_of(description: RunDescription | FleetDescription) -> list[Member]:
+    """Return the vehicles of a run with their graphs; one alone has no name."""
+    return [Member(name, run.graph, run.world, run.presence)
+            for name, run in description.members.items()]
+
+
+def describe(spec: FlightSpec) -> RunDescription | FleetDescription:
+    """Return the description of a flight that its recording carries.
+
+    :raises OSError: a file of PX4 cannot be read
+    """
+    # One build flies all of them, and reading it takes a while.
+    px4s = {px4: described(px4) for px4 in {vehicle.px4 for vehicle in spec.vehicles}}
+    runs = {vehicle.name: RunDescription.of(
+        vehicle.configuration, mode=spec.mode, autopilot=vehicle.autopilot,
+        namespace=vehicle.namespace, own_classes=spec.own_classes, presence=vehicle.presence,
+        px4=px4s[vehicle.px4]) for vehicle in spec.vehicles}
+    return FleetDescription(runs, spec.near_miss_m) if spec.fleet else runs['']
+
+
+def write_run_files(
+    description: RunDescription | FleetDescription,
+    configurations: typing.Mapping[str, Configuration], folder: pathlib.Path,
+) -> tuple[pathlib.Path, pathlib.Path]:
+    """Write what the processes of a graph read.
+
+    :param configurations: by vehicle; the first has the recorder
+    :return: the file of the parameters and that of the description
+    """
+    path = folder / 'run.yaml'
+    path.write_text(description.to_yaml(), encoding='utf-8')
+    first, configuration = next(iter(configurations.items()))
+    if 'recorder' in configuration.nodes:
+        configurations = {**configurations, first: with_run_file(configuration, path)}
+    return write_configuration(folder, configurations), path

@@ -23,11 +23,10 @@ from px4_sim_ros.spec.configuration import (
     load_configuration,
     node_configuration,
 )
+from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.parameter_files import FlatParameters, default_parameters, flat_values
 from px4_sim_ros.spec.resources import DUMPER, parse_yaml
 from px4_sim_ros.spec.run_parameters import RecorderParameters
-from px4_sim_ros.spec.scenarios import scenario_text
-from px4_sim_ros.spec.vehicles_and_missions import flown_mission_text, vehicle_text
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.attendance import ALWAYS, Presence
 
@@ -63,22 +62,15 @@ class RunDescription:
     @classmethod
     def of(
         cls, configuration: Configuration, *, mode: str, autopilot: str, namespace: str = '',
-        mission: str | None = None, own_classes: typing.Mapping[str, str] | None = None,
+        own_classes: typing.Mapping[str, str] | None = None,
         presence: Presence = ALWAYS, px4: typing.Mapping[str, typing.Any] | None = None,
     ) -> RunDescription:
         """Describe a run before it begins.
 
-        :param mission: the text of its file; None: that of the configuration
         :param own_classes: `module:Class` by name of the blocks that they run in place of
         :param px4: what is kept of a PX4 that flies
         """
-        world = configuration.world
-        if mission is None:
-            mission = flown_mission_text(world)
-        recorded = world.commands == 'recording'
-        return cls(schema.VERSION, mode, autopilot, namespace.strip('/'),
-                   vehicle_text(world.vehicle), mission,
-                   '' if recorded else scenario_text(world.scenario),
+        return cls(schema.VERSION, mode, autopilot, namespace.strip('/'), *configuration.texts,
                    flat_parameters(configuration), versions() | {
                        f'{_NODE}{name}': path for name, path in (own_classes or {}).items()},
                    *presence, dict(px4 or {}))
@@ -120,10 +112,24 @@ class RunDescription:
         laid = {'': flat_values(self.world)} | self.parameters
         for node, values in (base or {}).items():
             laid[node] = laid.get(node, {}) | values
-        is_set = 'vehicle' in overrides.get('', {})
+        given = overrides.get('', {})
         return load_configuration(
-            None, overrides, base=laid, vehicle=None if is_set else self.recorded_vehicle,
-            lays_scenario=False)
+            None, overrides, base=laid, lays_scenario=False, files=self.files(except_for=given))
+
+    def files(self, except_for: typing.Container[str] = ()) -> Files:
+        """Return the files of the run as they were read for it.
+
+        :param except_for: parameters whose files are read now
+        """
+        world = self.world
+        texts: dict[tuple[Kind, str], str] = {}
+        if self.vehicle and 'vehicle' not in except_for:
+            texts['vehicles', world.vehicle] = self.vehicle
+        if self.mission and 'mission' not in except_for:
+            texts['missions', world.mission] = self.mission
+        if self.scenario and 'scenario' not in except_for:
+            texts['scenarios', world.scenario] = self.scenario
+        return Files(texts, ' of the recording')
 
     @functools.cached_property
     def recorded_vehicle(self) -> Vehicle:
@@ -246,12 +252,8 @@ class Description(typing.Protocol):
         """Return its text."""
 
 
-def with_run_file(
-    configuration: Configuration, run: Description, folder: pathlib.Path,
-) -> Configuration:
-    """Write the description of a run for the recorder; return parameters that refer to it."""
-    path = folder / 'run.yaml'
-    path.write_text(run.to_yaml(), encoding='utf-8')
+def with_run_file(configuration: Configuration, path: pathlib.Path) -> Configuration:
+    """Return parameters whose recorder reads the description of the run from a file."""
     recorder = dataclasses.replace(
         configuration.of_node('recorder', RecorderParameters), run_file=str(path))
     return configuration.with_node('recorder', recorder)

@@ -3,6 +3,7 @@
 """The blocks of a process: one runner, behind whose port are the nodes that are their faces."""
 from __future__ import annotations
 
+import collections
 import time
 import typing
 
@@ -10,6 +11,7 @@ from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.px4.shared_core import SharedCore
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
 from px4_sim_ros.step.lane import Lane, Output
@@ -50,12 +52,15 @@ class BlockHost:
 
     def __init__(
         self, shared_core: SharedCore | None = None, attendance: Attendance | None = None,
+        files: typing.Mapping[str, Files] | None = None,
     ) -> None:
         """Begin without nodes.
 
         :param shared_core: of all bridges, if they share one; None: each that of its autopilot
         :param attendance: which vehicles are there when; None: all are, always
+        :param files: of the vehicles, as their flight has read them; else this process reads them
         """
+        self.files = collections.defaultdict(Files, files or {})
         self.runner = Runner(port=self, attendance=attendance)
         self.shared_core = shared_core
         self.nodes: dict[str, BlockNode] = {}      # by vehicle, in the order of the graph table

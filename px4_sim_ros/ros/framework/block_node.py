@@ -26,8 +26,6 @@ from px4_sim_ros.ros.framework.endpoints import NodeStatus, connections_of
 from px4_sim_ros.ros.framework.graph_node import GraphNode
 from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.configuration import NodeConfiguration
-from px4_sim_ros.spec.scenarios import scenario_of
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle, mission_of
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block, BlockConfiguration
 from px4_sim_ros.step.slot import NO_MEASUREMENT, Slot
@@ -75,9 +73,11 @@ class BlockNode(GraphNode):
         if self._run_world is not None and world != self._run_world:
             raise ParameterError(
                 f'{self.spec.name}: parameters that all nodes share cannot change within a run')
+        name, files = self.spec.name, self._host.files[self.vehicle]
         block: Block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
-            self.spec.name, nodes, world, load_vehicle(world.vehicle), configuration.own,
-            mission_of(self.spec.name, world), scenario_of(self.spec.name, world.scenario)))
+            name, nodes, world, files.vehicle(world.vehicle), configuration.own,
+            files.mission(world.mission, world.scenario) if name == 'pilot' else None,
+            files.scenario(world.scenario) if name == 'scenario' else None))
         block.shares_process = self._host.is_shared
         block.log = self._log
         self.block, self._graph = block, nodes

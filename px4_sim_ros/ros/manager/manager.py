@@ -29,7 +29,6 @@ from px4_sim_ros.ros.manager.run_control import RunControl, StatusPublisher
 from px4_sim_ros.ros.manager.run_sequences import RunSequences
 from px4_sim_ros.ros.manager.supervision import Supervision
 from px4_sim_ros.ros.manager.vehicle_control import VehicleControl
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.members import Member
@@ -59,6 +58,7 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         parameters.declare(self, name)
         world = parameters.read(self, name).world
+        self._host = host
         self.finished = False
         self.exit_code = 0
         self.sim_clock = LockstepClock(world.step_us, self.get_parameter('speed_factor').value)
@@ -103,7 +103,7 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
 
         :raises ParameterError: the vehicle is wrong
         """
-        load_vehicle(self.get_parameter('vehicle').value)
+        self._host.files[''].vehicle(self.get_parameter('vehicle').value)
         return self._bring_up.members[0].graph
 
     # What is under way.

@@ -17,9 +17,9 @@ from std_msgs.msg import Header
 from px4_sim_ros.messages.diagnostics import ERROR, OK
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process.new_folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_run_file
-from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.step_bag import StepBag

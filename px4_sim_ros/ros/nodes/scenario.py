@@ -21,7 +21,7 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.block_node import BlockNode
 from px4_sim_ros.spec.configuration import NodeConfiguration
-from px4_sim_ros.spec.scenarios import read_event
+from px4_sim_ros.spec.files import read_event
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import Graph
 from px4_sim_ros.step.scenario_block import ScenarioBlock

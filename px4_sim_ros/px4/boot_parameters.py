@@ -14,11 +14,13 @@ import pathlib
 import re
 import typing
 
-from px4_sim_ros.flight.px4 import PARAMETER, Px4
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.truth import in_32_bits
-from px4_sim_ros.spec.scenarios import NONE, load_scenario
-from px4_sim_ros.spec.vehicles_and_missions import load_vehicle
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.px4.sitl import PARAMETER, Px4
+
+if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 _LISTS = 'etc/extras/parameters.json.xz', 'parameters.json.xz', 'parameters.json'
 _WHOLE = re.compile(r'[-+]?\d+')
@@ -49,12 +51,13 @@ class Asked(typing.NamedTuple):
     text: str                      # of its value
 
 
-def environment(px4: Px4, vehicle: str, scenario: str) -> tuple[dict[str, str], list[str]]:
+def environment(
+    px4: Px4, vehicle: Vehicle, scenario: Scenario | None,
+) -> tuple[dict[str, str], list[str]]:
     """Return what a PX4 has to find in its environment, and sentences for the user.
 
     What is set in our environment comes before a scenario, and that before the vehicle.
 
-    :param scenario: a name in config/scenarios, a path, or none
     :raises ParameterError: it has no such parameter, or one that cannot have the value
     """
     types = _types(px4.build)
@@ -69,19 +72,18 @@ def environment(px4: Px4, vehicle: str, scenario: str) -> tuple[dict[str, str], 
             remarks.append(f'{asked.owner}: {asked.name} = {asked.text}: this PX4 has it no longer;'
                            ' it is not set')
         found |= fitted
-    return {**px4.environment(load_vehicle(vehicle)),
+    return {**px4.environment(vehicle),
             **{f'{PARAMETER}{name}': text for name, text in found.items()}}, remarks
 
 
-def _asked(px4: Px4, vehicle: str, scenario: str) -> typing.Iterator[Asked]:
-    flown = load_vehicle(vehicle)
-    for name, value in flown.px4_parameters.items():
-        yield Asked(f'vehicle {vehicle}: px4_parameters', name, value_text(value))
-    if flown.battery is not None:
-        yield Asked(f'vehicle {vehicle}: battery', 'SIM_BAT_ENABLE', '0')      # it gets that
-    if scenario != NONE:
-        for name, value in load_scenario(scenario).px4_parameters.items():
-            yield Asked(f'scenario {scenario}: px4', name, value_text(value))
+def _asked(px4: Px4, vehicle: Vehicle, scenario: Scenario | None) -> typing.Iterator[Asked]:
+    for name, value in vehicle.px4_parameters.items():
+        yield Asked(f'vehicle {vehicle.name}: px4_parameters', name, value_text(value))
+    if vehicle.battery is not None:
+        yield Asked(f'vehicle {vehicle.name}: battery', 'SIM_BAT_ENABLE', '0')    # it gets that
+    if scenario is not None:
+        for name, value in scenario.px4_parameters.items():
+            yield Asked(f'scenario {scenario.name}: px4', name, value_text(value))
     for variable, text in px4.parameters.items():
         yield Asked(f'environment variable {variable}', variable.removeprefix(PARAMETER), text)
 

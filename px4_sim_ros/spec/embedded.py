@@ -8,7 +8,6 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.autopilot import AutopilotParameter, Mode, Px4Failure, Sticks
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.scenarios import NONE, load_scenario
 
 _BY_HAND = 'the embedded autopilot has no modes to fly by hand'
 _CANNOT = {
@@ -28,9 +27,7 @@ def check_embedded(configuration: Configuration) -> None:
         raise ParameterError(
             f'pilot.missions = {UPLOADED!r}: the embedded autopilot has no navigator; fly with the'
             ' autopilot px4')
-    if configuration.world.scenario == NONE:
-        return
-    for event in load_scenario(configuration.world.scenario).events:
+    for event in configuration.scenario.events if configuration.scenario else ():
         if (reason := _CANNOT.get(type(event.action))) and not event.refused:
             raise ParameterError(f'scenario {configuration.world.scenario}: event {event.name}:'
                                  f' {reason}; fly with the autopilot px4')

@@ -18,6 +18,7 @@ from px4_sim_ros.model.parameters import unknown_key_error
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
 from px4_sim_ros.spec.configuration import Configuration, check_nodes, load_configuration
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import Fleet, FleetVehicle, VehicleEntry
 from px4_sim_ros.spec.parameter_files import Settings, default_parameters
 
@@ -25,14 +26,6 @@ _LAST_INSTANCE = typing.cast(int, HilParameters.infos()['instance']['maximum'])
 
 # What is over for one does not hold the world: others fly on.
 _GOES_ON: Settings = {'pilot': {'at_end': 'go_on'}, 'scenario': {'at_end': 'go_on'}}
-
-
-class FleetOptions(typing.NamedTuple):
-    """What is set for all vehicles besides the fleet."""
-
-    params_file: pathlib.Path | None
-    overrides: Settings
-    base: typing.Callable[[str], Settings]     # by the autopilot, under all else
 
 
 def laid_over(*layers: typing.Mapping[str, typing.Mapping[str, typing.Any]]) -> Settings:
@@ -55,18 +48,22 @@ def asked_instance(overrides: Settings) -> int | None:
 
 
 def configurations(
-    fleet: Fleet, autopilot: str, options: FleetOptions,
+    fleet: Fleet, autopilot: str, params_file: str | pathlib.Path | None, overrides: Settings,
+    base: typing.Callable[[str], Settings], files: Files,
 ) -> list[tuple[FleetVehicle, Configuration]]:
     """Return the vehicles with their parameters; all have the autopilot that flies them.
 
     The first one has the seed of the world, so that it flies as it would alone.
 
     :param autopilot: of those of which the fleet does not say it
+    :param overrides: laid over all that is set for a vehicle
+    :param base: returns what is under all else, by the autopilot
+    :param files: reads what the parameters of all of them name
     :raises ParameterError: one is wrong, or what is of the world differs between vehicles
     """
     found: list[tuple[FleetVehicle, Configuration]] = []
     taken = {vehicle.instance for vehicle in fleet.vehicles}
-    asked = asked_instance(options.overrides)
+    asked = asked_instance(overrides)
     for vehicle in fleet.vehicles:
         own = laid_over(vehicle.settings)
         own.setdefault('', {})
@@ -93,10 +90,10 @@ def configurations(
         whose = dataclasses.replace(vehicle, autopilot=vehicle.autopilot or autopilot)
         try:
             configuration = load_configuration(
-                options.params_file, laid_over(options.overrides, own), vehicle.namespace,
-                base=laid_over(options.base(whose.autopilot), *(
+                params_file, laid_over(overrides, own), vehicle.namespace,
+                base=laid_over(base(whose.autopilot), *(
                     {'': {'gravity_model': first.world.gravity_model}}
-                    for _, first in found[:1]), fleet.settings, _GOES_ON))
+                    for _, first in found[:1]), fleet.settings, _GOES_ON), files=files)
             _check(configuration, found[0][1].world if found else configuration.world)
         except ParameterError as error:
             raise ParameterError(f'fleet {fleet.name}: {vehicle.namespace}: {error}') from error

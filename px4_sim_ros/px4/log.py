@@ -12,8 +12,8 @@ import pathlib
 import struct
 import typing
 
-from px4_sim_ros.flight.px4 import Px4Process
 from px4_sim_ros.process.children import Child
+from px4_sim_ros.px4.sitl import Px4Process
 
 _MAGIC = b'ULog\x01\x12\x35'
 _HEADER_BYTES = 16

@@ -19,14 +19,14 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.flight.px4_memory import MEMORY
+from px4_sim_ros import PACKAGE
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process.children import Child
+from px4_sim_ros.process.new_folder import try_to_make
 from px4_sim_ros.px4.console import last_words
+from px4_sim_ros.px4.memory import MEMORY
 from px4_sim_ros.px4.shared_core import core_of, shared_core_of
-from px4_sim_ros.spec.parameter_files import FlatParameters
-from px4_sim_ros.spec.resources import PACKAGE, try_to_make
 
 # The socket by which the programs of PX4's start script talk to their PX4.
 
@@ -34,7 +34,7 @@ _FOLDER = pathlib.Path('/tmp')
 
 
 def check_socket(instance: int) -> None:
-    """Check that a PX4 can make its socket; one that nobody serves any more is removed.
+    """Check that a PX4 can make its socket; one that no PX4 serves is removed.
 
     :raises ParameterError: it is another user's, and PX4 cannot boot
     """
@@ -43,7 +43,7 @@ def check_socket(instance: int) -> None:
     except PermissionError as error:
         raise ParameterError(
             f'instance = {instance}: {_path(instance)} belongs to the PX4 of another user; remove'
-            ' it if that does not run any more, or choose another instance') from error
+            ' it if that does not run, or choose another instance') from error
 
 
 def remove_dead_socket(instance: int) -> None:
@@ -73,7 +73,7 @@ ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-co
 PARAMETER = 'PX4_PARAM_'
 """The name of a variable that sets a parameter of PX4 begins with it."""
 _PRIORITY = 50
-# A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
+# A thread that keeps the core to itself for so long never sleeps: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
 # What it prints when it gets a SIGTERM or a SIGINT.
 _VERSION_FILE = pathlib.Path('src/lib/version/build_git_version.h')
@@ -198,9 +198,9 @@ def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
                         ' flight repeats bit for bit')
 
 
-def world_parameters(px4: Px4) -> dict[str, FlatParameters]:
+def world_parameters(px4: Px4) -> dict[str, dict[str, typing.Any]]:
     """Return what holds in the world of a PX4 unless parameters say otherwise, by node."""
-    found: dict[str, FlatParameters] = {}
+    found: dict[str, dict[str, typing.Any]] = {}
     if px4.schedule == REPEATABLE:
         # A reply that is late is the same reply: a busy disk may hold PX4 up.
         found['hil_bridge'] = {'shares_core': True, 'reply_timeout_s': 10.0}
@@ -243,7 +243,7 @@ class Px4Process(Child):
         :param folder: for its parameters and logs, and for all that it prints: `CONSOLE`
         """
         self.run_folder, self._instance = folder, instance
-        # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
+        # No thread waits for the disk in the midst of a step: the others would run on meanwhile.
         self._memory = _folder_in_memory() if px4.repeats else None
         if self._memory is not None:
             (folder / CONSOLE).symlink_to(self._memory / CONSOLE)      # where a user looks for it
@@ -283,7 +283,7 @@ class Px4Process(Child):
         super().send_kill()
 
     def _let_others_run(self) -> None:
-        """Let it go before nobody any more, on any core.
+        """Take its real-time priority away, on any core.
 
         The thread of a PX4 that reads a link that is gone never rests. Where it goes before all
         else, neither its own threads nor other PX4s of that core ever see a signal, even SIGKILL.

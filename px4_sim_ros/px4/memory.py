@@ -6,10 +6,6 @@ from __future__ import annotations
 import os
 import pathlib
 import resource
-import typing
-
-if typing.TYPE_CHECKING:
-    from px4_sim_ros.flight.flight_plan import VehiclePlan
 
 MEMORY = pathlib.Path('/dev/shm')
 """Where the folder of a repeatable PX4 is while it runs."""
@@ -18,12 +14,6 @@ _PINNED_KB = 100_000
 # That of CAP_IPC_LOCK in capabilities(7): who has it may keep in memory whatever there is.
 _IPC_LOCK = 14
 _STATUS = pathlib.Path('/proc/self/status')
-
-
-def remarks_on(vehicles: typing.Iterable[VehiclePlan]) -> list[str]:
-    """Return the remarks if there is a repeatable PX4 among those that fly these, else none."""
-    is_wanted = any(vehicle.px4 is not None and vehicle.px4.repeats for vehicle in vehicles)
-    return remarks() if is_wanted else []
 
 
 def remarks() -> list[str]:

@@ -1,13 +1,30 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a new recording."""
+"""Folders that are made for what is written: of a recording, of a run of PX4."""
 from __future__ import annotations
 
 import os
 import pathlib
+import tempfile
+import typing
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.spec.resources import try_to_make
+
+
+def try_to_make(
+    what: str, folder: pathlib.Path, make: typing.Callable[[pathlib.Path], object],
+) -> None:
+    """Make something within a folder, under a name of its own, and remove it again.
+
+    :param what: the beginning of the error sentence
+    :param make: makes it in the folder that it is given
+    :raises ParameterError: it cannot be made; permissions do not say so for all file systems
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as trial:
+            make(pathlib.Path(trial))
+    except OSError as error:
+        raise ParameterError(f'{what}: cannot be made in {folder}: {error.strerror}') from None
 
 
 def new_folder(folder: str | pathlib.Path) -> pathlib.Path:

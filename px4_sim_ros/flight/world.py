@@ -1,0 +1,165 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The world of a flight: in this process, or a graph of nodes."""
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import threading
+import typing
+
+from px4_sim_ros.flight.record import FlightResult, WorldStatus
+from px4_sim_ros.model.encounters import Encounter, Encounters, Nearest, reach_m
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.process.children import Child, own_module
+from px4_sim_ros.spec.flight_spec import FlightSpec
+
+if typing.TYPE_CHECKING:       # each mode loads what it needs
+    from px4_sim_ros.flight.core_world import CoreWorld, Observer
+    from px4_sim_ros.flight.flight_watch import FlightWatch
+    from px4_sim_ros.flight.ros_world import RosWorld
+
+DIRECT = 'px4_sim_ros.flight.direct_bridge:DirectBridge'
+
+
+class World(typing.Protocol):
+    """The simulated scene in one of the modes."""
+
+    @property
+    def recording(self) -> str:
+        """The folder of the recording, '' for none."""
+
+    @property
+    def recording_problem(self) -> str:
+        """Why the recording has ended too early, '' when it has not."""
+
+    def wait_until_seen(self) -> None:
+        """Wait until nothing of a flight is missed."""
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the end of the run was asked for."""
+
+    def run(self, stop: threading.Event) -> bool:
+        """Step until `stop` is set or the run ends; return whether it begins again."""
+
+    def close(self) -> None:
+        """End it; a second time nothing happens."""
+
+    def check_end(self) -> None:
+        """Check how it has ended."""
+
+    def status(self, name: str | None = None) -> WorldStatus:
+        """Return its counters, with those of a vehicle: the first one if not said."""
+
+
+def make_world(
+    spec: FlightSpec, folder: pathlib.Path, watches: typing.Mapping[str, FlightWatch],
+    result: FlightResult, on_event: typing.Callable[[Encounter], None],
+    observer: Observer | None, stack: contextlib.ExitStack,
+) -> World:
+    """Return the world of a flight; it is recorded if the parameters have a recorder.
+
+    :param folder: for files of the run
+    :param watches: by vehicle; called with what pilots and scenarios report
+    :param result: gets the encounters of several vehicles
+    :param on_event: called when two vehicles come near each other
+    :param observer: called after each step, in mode `core`
+    :param stack: closes what ends after the world
+    """
+    def take(found: Encounter | list[Nearest]) -> None:
+        if isinstance(found, list):
+            result.nearest = found
+        else:
+            result.met.append(found)
+            on_event(found)
+
+    if spec.mode == 'core':
+        return _core(spec, watches, take, observer, stack)
+    return _graph(spec, folder, watches, take, stack)
+
+
+def _core(
+    spec: FlightSpec, watches: typing.Mapping[str, FlightWatch],
+    take: typing.Callable[[Encounter | list[Nearest]], None], observer: Observer | None,
+    stack: contextlib.ExitStack,
+) -> CoreWorld:
+    from px4_sim_ros.flight.core_vehicle import VehicleSetup
+    from px4_sim_ros.flight.core_world import CoreWorld
+
+    recorder = None                # without one the messages of ROS are not loaded
+    if 'recorder' in spec.configuration.nodes:
+        from px4_sim_ros.flight.core_recorder import CoreRecorder
+        from px4_sim_ros.recording.bag.fleet_description import describe
+        recorder = CoreRecorder(spec.configuration, describe(spec))
+    if len(spec.vehicles) > 1:
+        encounters = Encounters(
+            {v.name: reach_m(v.configuration.vehicle) for v in spec.vehicles}, spec.near_miss_m)
+        stack.callback(lambda: take(encounters.nearest()))
+        observer = _observe_encounters(encounters, lambda: world, watches, take, observer)
+    direct = {'hil_bridge': DIRECT} if spec.in_process else {}
+    world = CoreWorld([
+        VehicleSetup(vehicle.configuration, vehicle.name, {**spec.own_classes, **direct},
+                     watches[vehicle.name].take, watches[vehicle.name].follow,
+                     vehicle.presence, watches[vehicle.name].attend)
+        for vehicle in spec.vehicles], observer, recorder)
+    return world
+
+
+def _observe_encounters(
+    encounters: Encounters, world: typing.Callable[[], CoreWorld], names: typing.Iterable[str],
+    take: typing.Callable[[Encounter], None], then: Observer | None,
+) -> Observer:
+    """Return what looks after each step how near the vehicles are to each other."""
+    def observe(time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
+        places: list[Vector | None] = []
+        for name in names:
+            there = world().values(name)
+            places.append(None if there is None else there['ground_truth/odom'].position_enu)
+        for encounter in encounters.step(time_us, places):
+            world().note(encounter.time_us, encounter.text)
+            take(encounter)
+        if then is not None:
+            then(time_us, values)
+
+    return observe
+
+
+def _graph(
+    spec: FlightSpec, folder: pathlib.Path, watches: typing.Mapping[str, FlightWatch],
+    take: typing.Callable[[Encounter | list[Nearest]], None], stack: contextlib.ExitStack,
+) -> RosWorld:
+    from px4_sim_ros.flight.ros_world import RosWorld
+    from px4_sim_ros.recording.bag.fleet_description import (
+        describe,
+        vehicles_of,
+        write_run_files,
+    )
+    from px4_sim_ros.ros.tools.flight_monitor import Listener
+
+    description = describe(spec)
+    parameters, run = write_run_files(
+        description, {v.name: v.configuration for v in spec.vehicles}, folder)
+    viewer = None
+    if spec.viewer is not None:
+        viewer = _start_viewer(spec.viewer, parameters, spec.namespace)
+        stack.callback(viewer.stop)
+    return RosWorld(
+        spec.mode, vehicles_of(description), parameters,
+        {name: Listener(None, watch.take, watch.follow, watch.attend)
+         for name, watch in watches.items()},
+        run=run, optional=spec.optional_nodes, own_classes=spec.own_classes, remaps=spec.remaps,
+        namespace=spec.namespace, viewer=viewer, on_encounter=take)
+
+
+def _start_viewer(viewer: str, params_file: pathlib.Path, namespace: str) -> Child:
+    """Return a process that shows the graph with these parameters.
+
+    :param viewer: as RerunTarget takes it
+    """
+    from px4_sim_ros.spec.ros_environment import ros_environment
+    return Child('the viewer', own_module(
+        'px4_sim_ros', 'view', '--viewer', viewer, '--params-file', str(params_file),
+        '--namespace', namespace),
+        environment=os.environ | ros_environment())

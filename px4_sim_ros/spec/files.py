@@ -1,0 +1,178 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Vehicles, missions and scenarios, by their names in `config` or by paths."""
+from __future__ import annotations
+
+import pathlib
+import typing
+
+import yaml
+
+from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.spec.parameter_files import FlatParameters
+from px4_sim_ros.spec.resources import named_file, parse_yaml, read_text
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scenario.scenario import Scenario
+
+NONE = 'none'
+"""The parameters `scenario` and `mission` of a run without one."""
+
+IN_SCENARIO = 'scenario'
+"""The parameter `mission` of a run whose mission stands in its scenario."""
+
+Kind = typing.Literal['vehicles', 'missions', 'scenarios']
+
+
+class Files:
+    """The named files of a flight; each is read once, and texts that are given replace files."""
+
+    def __init__(
+        self, given: typing.Mapping[tuple[Kind, str], str] | None = None, whose: str = '',
+    ) -> None:
+        """Read nothing yet.
+
+        :param given: texts by kind and name, as of a recording
+        :param whose: what error sentences add to the names of these, as ` of the recording`
+        """
+        self._texts, self._whose = dict(given or {}), whose
+        self._given = frozenset(self._texts)
+        self._objects: dict[tuple[Kind, str], typing.Any] = {}
+
+    def vehicle(self, name: str) -> Vehicle:
+        """Return a vehicle.
+
+        :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong
+        """
+        found: Vehicle = self._object(
+            'vehicles', name, lambda owner, _, content: Vehicle.from_mapping(owner, content))
+        return found
+
+    def mission(self, name: str, scenario: str = NONE) -> Mission | None:
+        """Return a mission; None for `none`.
+
+        :param scenario: the name of the scenario in which it may stand
+        :raises ParameterError: the file is missing, is no YAML, or an item in it is wrong
+        """
+        if name == NONE:
+            return None
+        if name == IN_SCENARIO:
+            found = self.scenario(scenario)
+            return None if found is None else found.mission
+        mission: Mission = self._object(
+            'missions', name, lambda owner, _, content: Mission.from_mapping(owner, content))
+        return mission
+
+    def scenario(self, name: str) -> Scenario | None:
+        """Return a scenario; None for `none`.
+
+        :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
+        """
+        return None if name == NONE else self._object('scenarios', name, _read_scenario)
+
+    def text(self, kind: Kind, name: str) -> str:
+        """Return the text of a file, '' for `none`.
+
+        :raises ParameterError: it cannot be read
+        """
+        if name == NONE:
+            return ''
+        if (kind, name) not in self._texts:
+            self._content(kind, name)
+        return self._texts[kind, name]
+
+    def mission_text(self, name: str, scenario: str) -> str:
+        """Return the mission as the text of a file of its own, '' for `none`.
+
+        :raises ParameterError: its file cannot be read
+        """
+        if name != IN_SCENARIO:
+            return self.text('missions', name)
+        mission = self.mission(name, scenario)
+        return '' if mission is None else yaml.dump(mission.to_mapping(), sort_keys=False)
+
+    def owner(self, kind: Kind, name: str) -> str:
+        """Return what error sentences call a file.
+
+        :raises ParameterError: there is none of that name
+        """
+        what = kind.removesuffix('s')
+        if (kind, name) in self._given:
+            return f'{what} {name}{self._whose}'
+        return f'{what} file {named_file(kind, name)}'
+
+    def _object(
+        self, kind: Kind, name: str, make: typing.Callable[[str, str, typing.Any], typing.Any],
+    ) -> typing.Any:
+        """Return what a file describes, made once.
+
+        :param make: is given the file as an error sentence names it, its stem and its content
+        """
+        if (kind, name) not in self._objects:
+            self._objects[kind, name] = make(*self._content(kind, name))
+        return self._objects[kind, name]
+
+    def _content(self, kind: Kind, name: str) -> tuple[str, str, typing.Any]:
+        owner = self.owner(kind, name)
+        if (kind, name) in self._given:
+            return owner, pathlib.Path(name).stem, parse_yaml(self._texts[kind, name], owner)
+        path = named_file(kind, name)
+        text = read_text(path, f"{kind.removesuffix('s')} file")
+        content = parse_yaml(text, owner, str(path))
+        self._texts[kind, name] = text.decode()
+        return owner, path.stem, content
+
+
+def _read_scenario(owner: str, name: str, content: typing.Any) -> Scenario:
+    # A process without a scenario does without actions, conditions and MAVLink's words.
+    from px4_sim_ros.link.pilot import scenario_mavlink
+    from px4_sim_ros.model.scenario.scenario import Scenario
+    scenario = Scenario.from_mapping(owner, name, content)
+    scenario_mavlink.check(scenario, owner)
+    return scenario
+
+
+def load_mission(name: str) -> Mission:
+    """Read a mission by its name in `config/missions`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or an item in it is wrong
+    """
+    return typing.cast(Mission, Files().mission(name))
+
+
+def load_vehicle(name: str) -> Vehicle:
+    """Read a vehicle by its name in `config/vehicles`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong
+    """
+    return Files().vehicle(name)
+
+
+def load_scenario(name: str) -> Scenario:
+    """Read a scenario by its name in `config/scenarios`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
+    """
+    return typing.cast('Scenario', Files().scenario(name))
+
+
+def read_event(text: str) -> typing.Any:
+    """Return what a text says about an event, as YAML.
+
+    :raises ParameterError: it is no YAML
+    """
+    return parse_yaml(text, f'fault {text!r}')
+
+
+def settings_of(scenario: Scenario) -> dict[str, FlatParameters]:
+    """Return the parameters that a scenario sets, by node, '' meaning every node."""
+    found = {node: dict(values) for node, values in scenario.settings.items()}
+    shared = found.setdefault('', {})
+    if scenario.mission is not None:
+        shared['mission'] = IN_SCENARIO
+    from px4_sim_ros.model.faults.action import WIND
+    if any(event.action.block == WIND for event in scenario.events) and 'wind' not in shared:
+        shared['wind'] = 'constant'
+        found[WIND] = {'speed_m_s': 0.0}
+    return found

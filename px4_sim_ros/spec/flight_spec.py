@@ -1,0 +1,230 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What is flown: one vehicle or several, as objects; made once, and checked where it is made."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+import typing
+
+from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.process.new_folder import new_folder
+from px4_sim_ros.px4 import boot_parameters
+from px4_sim_ros.px4.sitl import ONE_CORE, Px4, world_parameters
+from px4_sim_ros.spec import node_overrides, remapping
+from px4_sim_ros.spec.configuration import (
+    Configuration,
+    check_flown,
+    load_configuration,
+    profile_parameters,
+)
+from px4_sim_ros.spec.embedded import check_embedded
+from px4_sim_ros.spec.files import Files
+from px4_sim_ros.spec.fleet import check_starts, configurations, laid_over
+from px4_sim_ros.spec.fleets import Fleet, check_presences
+from px4_sim_ros.spec.parameter_files import Settings
+from px4_sim_ros.spec.run_parameters import RecorderParameters
+from px4_sim_ros.step.attendance import ALWAYS, Presence
+
+if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
+    from px4_sim_ros.model.scenario.scenario import Scenario
+
+MODES = ('core', 'composed', 'separate')
+AUTOPILOTS = ('embedded', 'px4', 'none')
+
+AS_FAST_AS_POSSIBLE: Settings = {'manager': {'speed_factor': 0.0}}
+"""Unless a parameter says otherwise."""
+
+
+@dataclasses.dataclass(frozen=True)
+class VehicleSpec:
+    """What one vehicle flies."""
+
+    configuration: Configuration
+    autopilot: str                     # of AUTOPILOTS
+    px4: Px4 | None = None             # None unless it is the autopilot
+    name: str = ''                     # in a world of several: its namespace
+    namespace: str = ''                # of its nodes
+    presence: Presence = ALWAYS        # in a world of several
+
+    @property
+    def mission(self) -> Mission | None:
+        """Its mission; None: it flies until the end is asked for."""
+        return self.configuration.mission
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """Its scenario; None: the mission ends its flight."""
+        return self.configuration.scenario
+
+    @property
+    def hil(self) -> HilParameters:
+        """The parameters of the link to its autopilot."""
+        return self.configuration.of_node('hil_bridge', HilParameters)
+
+    def check(self) -> None:
+        """Check that the autopilot can fly what is wanted, and that it can be recorded.
+
+        :raises ParameterError: something does not fit, and why
+        """
+        if self.autopilot == 'embedded':
+            check_embedded(self.configuration)
+        if 'recorder' in self.configuration.nodes:
+            new_folder(self.configuration.of_node('recorder', RecorderParameters).folder)
+        check_flown(self.configuration)
+        if self.px4 is not None:
+            boot_parameters.environment(
+                self.px4, self.configuration.vehicle, self.configuration.scenario)
+
+
+@dataclasses.dataclass(frozen=True)
+class FlightSpec:
+    """What is flown, and how."""
+
+    mode: str                                          # of MODES
+    vehicles: tuple[VehicleSpec, ...]                  # the first has the parameters of the world
+    fleet: str = ''                                    # its name; '': one vehicle, and no fleet
+    near_miss_m: float = 0.0                           # for `Encounters`
+    # `module:Class` by name, in place of the blocks of each vehicle.
+    own_classes: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    remaps: tuple[str, ...] = ()                       # remapping rules of ROS
+    viewer: str | None = None                          # as RerunTarget takes it
+    # The embedded autopilot answers as a call, without a process of its own: mode `core`.
+    in_process: bool = False
+
+    @property
+    def first(self) -> VehicleSpec:
+        """The first vehicle."""
+        return self.vehicles[0]
+
+    @property
+    def configuration(self) -> Configuration:
+        """The parameters of the first vehicle, with those of the world and the recorder."""
+        return self.first.configuration
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of all nodes: vehicles of a fleet have their own."""
+        return '' if self.fleet else self.first.namespace
+
+    @property
+    def events(self) -> int:
+        """How many events the missions have."""
+        return sum(vehicle.mission.events for vehicle in self.vehicles if vehicle.mission)
+
+    @property
+    def waiting_ports(self) -> list[int]:
+        """The TCP ports that autopilots of the user connect to."""
+        return [port_of(vehicle.hil.instance) for vehicle in self.vehicles
+                if vehicle.autopilot == 'none']
+
+    @property
+    def repeats_px4(self) -> bool:
+        """Whether a PX4 flies that repeats its flights."""
+        return any(v.px4 is not None and v.px4.repeats for v in self.vehicles)
+
+    @property
+    def optional_nodes(self) -> tuple[str, ...]:
+        """The nodes in processes of their own without which a run goes on."""
+        if 'recorder' not in self.configuration.nodes:
+            return ()
+        recorder = self.configuration.of_node('recorder', RecorderParameters)
+        return ('recorder',) if recorder.on_failure == 'continue' else ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What a user asks for, from which a `FlightSpec` is made."""
+
+    mode: str = 'core'
+    autopilot: str = 'embedded'                        # of vehicles of which a fleet says nothing
+    px4_dir: str = ''
+    px4_schedule: str = ONE_CORE
+    params_file: pathlib.Path | str | None = None
+    overrides: Settings = dataclasses.field(default_factory=dict)       # laid over all
+    base: Settings = dataclasses.field(default_factory=dict)            # under all else
+    # The mission by autopilot, unless another is named.
+    missions: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    profile: str = ''
+    namespace: str = ''
+    node: typing.Sequence[str] = ()                    # NAME=MODULE:CLASS
+    remap: typing.Sequence[str] = ()
+    viewer: str | None = None
+    files: Files = dataclasses.field(default_factory=Files)
+
+    @functools.cached_property
+    def px4(self) -> Px4:
+        """The PX4 that flies where the autopilot is PX4.
+
+        :raises ParameterError: there is none
+        """
+        return Px4.find(self.px4_dir, self.px4_schedule)
+
+    def base_of(self, autopilot: str) -> Settings:
+        """Return the parameters under all else of a vehicle with an autopilot.
+
+        :raises ParameterError: there is no PX4, or the profile is wrong
+        """
+        mission = self.missions.get(autopilot)
+        return laid_over(
+            self.base, world_parameters(self.px4) if autopilot == 'px4' else {},
+            {} if mission is None else {'': {'mission': mission}},
+            profile_parameters(self.profile))
+
+
+def flight_of(options: Options, fleet: Fleet | None = None) -> FlightSpec:
+    """Return the flight that is asked for.
+
+    :raises ParameterError: one sentence with the name, the value and what is allowed
+    """
+    if fleet is not None:
+        return _of_fleet(options, fleet)
+    configuration = load_configuration(
+        options.params_file, options.overrides, options.namespace,
+        base=options.base_of(options.autopilot), files=options.files)
+    vehicle = VehicleSpec(
+        configuration, options.autopilot, options.px4 if options.autopilot == 'px4' else None,
+        namespace=options.namespace)
+    vehicle.check()
+    own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
+    if options.mode == 'core':
+        for name, value in (('remap', ''.join(options.remap[:1])),
+                            ('namespace', options.namespace)):
+            if value:
+                raise ParameterError(f'{name} {value!r}: mode core has no topics; fly in mode'
+                                     ' composed or separate')
+    remapping.check(options.remap, configuration.graph)
+    return FlightSpec(options.mode, (vehicle,), own_classes=own_classes,
+                      remaps=tuple(options.remap), viewer=options.viewer)
+
+
+def _of_fleet(options: Options, fleet: Fleet) -> FlightSpec:
+    members = configurations(
+        fleet, options.autopilot, options.params_file, options.overrides, options.base_of,
+        options.files)
+    step_us = members[0][1].world.step_us
+    presences = {vehicle.namespace: vehicle.presence(step_us) for vehicle, _ in members}
+    check_presences(f'fleet {fleet.name}', presences)
+    check_starts({vehicle.namespace: its for vehicle, its in members
+                  if presences[vehicle.namespace].has(step_us)})
+    built = options.px4 if any(vehicle.autopilot == 'px4' for vehicle, _ in members) else None
+    if built is not None and built.repeats:
+        # All are on the core that the step is on.
+        first = members[0][1].of_node('hil_bridge', HilParameters).instance
+        built = dataclasses.replace(built, core_instance=first)
+    vehicles = tuple(
+        VehicleSpec(its, vehicle.autopilot, built if vehicle.autopilot == 'px4' else None,
+                    vehicle.namespace, vehicle.namespace, presences[vehicle.namespace])
+        for vehicle, its in members)
+    for vehicle in vehicles:
+        try:
+            vehicle.check()
+        except ParameterError as error:
+            raise ParameterError(f'fleet {fleet.name}: {vehicle.name}: {error}') from error
+    return FlightSpec(
+        options.mode, vehicles, fleet.name, fleet.near_miss_m,
+        node_overrides.parse(options.node, members[0][1].graph.nodes))
