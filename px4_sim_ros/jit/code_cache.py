@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the machine code of compiled functions is kept, known without the compiler.
 
-It is in the user's cache, in a folder for each state of the sources of `model`: Numba itself only
-looks at the path and the time of the file of a function, and not at the files of the functions
-that it calls. Folders of states that are gone can be removed at any time.
+It is in the user's cache, in a folder for each state of the sources of `model` and `jit`: Numba
+itself only looks at the path and the time of the file of a function, and not at the files of the
+functions that it calls. Folders of states that are gone can be removed at any time.
 """
 from __future__ import annotations
 
@@ -22,13 +22,19 @@ MOTION = 'advance'
 """What is kept last: with this one all that a flight needs is there."""
 
 
+def sources() -> list[pathlib.Path]:
+    """Return the files that machine code is made of."""
+    package = pathlib.Path(__file__).parent.parent
+    return sorted(path for room in ('jit', 'model') for path in (package / room).rglob('*.py'))
+
+
 @functools.cache
 def cache_folder() -> pathlib.Path | None:
     """Return the folder for the sources and the compiler as they are, None if it cannot be."""
     root = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache')
     versions = [importlib.metadata.version(package) for package in ('numba', 'numpy')]
     digest = hashlib.sha256(' '.join([sys.version, *versions]).encode())
-    for path in sorted(pathlib.Path(__file__).parent.rglob('*.py')):
+    for path in sources():
         digest.update(f'{path} {path.stat().st_mtime_ns}'.encode() + path.read_bytes())
     folder = root / 'px4_sim_ros' / digest.hexdigest()[:16]
     try:

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled functions give the bits of plain Python, and their machine code is kept."""
 import os
+import pathlib
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+import px4_sim_ros
 from px4_sim_ros.jit import code_cache
 from px4_sim_ros.jit import compiled as module
 from px4_sim_ros.spec import compile_ahead
@@ -74,15 +76,22 @@ def test_machine_code_is_kept_for_the_sources_as_they_are(tmp_path):
     assert len(list((tmp_path / 'px4_sim_ros').iterdir())) == 1
 
 
+def test_the_sources_are_all_functions_that_are_compiled():
+    """Of another room Numba itself sees the file; what that calls is one of these."""
+    model = pathlib.Path(px4_sim_ros.__file__).parent / 'model'
+    using = {path for path in model.rglob('*.py') if '@compiled' in path.read_text()}
+    assert len(using) > 5 and using <= set(code_cache.sources())
+
+
 def test_another_source_has_another_folder(tmp_path, monkeypatch):
     """Also when it is not the file of the function itself."""
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
-    monkeypatch.setattr(code_cache, '__file__', str(tmp_path / 'core' / 'compiled.py'))
-    (tmp_path / 'core').mkdir()
+    monkeypatch.setattr(code_cache, '__file__', str(tmp_path / 'jit' / 'code_cache.py'))
+    (tmp_path / 'model').mkdir()
     folders = []
     for text in ('a = 1', 'a = 2', 'a = 1'):
-        (tmp_path / 'core' / 'rotation.py').write_text(text)
-        os.utime(tmp_path / 'core' / 'rotation.py', (1.0, 1.0))
+        (tmp_path / 'model' / 'rotation.py').write_text(text)
+        os.utime(tmp_path / 'model' / 'rotation.py', (1.0, 1.0))
         folders.append(code_cache.cache_folder.__wrapped__())
     assert folders[0] == folders[2] != folders[1]
 
@@ -92,11 +101,11 @@ def test_another_copy_has_another_folder(tmp_path, monkeypatch):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     folders = []
     for name, time_s in ('one', 1.0), ('other', 1.0), ('other', 2.0):
-        (tmp_path / name).mkdir(exist_ok=True)
-        file = tmp_path / name / 'rotation.py'
+        (tmp_path / name / 'model').mkdir(parents=True, exist_ok=True)
+        file = tmp_path / name / 'model' / 'rotation.py'
         file.write_text('a = 1')
         os.utime(file, (time_s, time_s))
-        monkeypatch.setattr(code_cache, '__file__', str(tmp_path / name / 'code_cache.py'))
+        monkeypatch.setattr(code_cache, '__file__', str(tmp_path / name / 'jit' / 'code_cache.py'))
         folders.append(code_cache.cache_folder.__wrapped__())
     assert len(set(folders)) == 3
 
