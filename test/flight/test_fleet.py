@@ -124,6 +124,15 @@ def test_a_recording_is_replayed_by_vehicle(flown, here):
 
 
 @pytest.mark.slow
+def test_a_vehicle_of_a_recording_is_flown_again_by_itself(flown, here):
+    """Up to the end of its mission; the world has gone on."""
+    result = here('refly', flown / 'bag' / 'px4_12')
+    assert result.returncode == 0, result.stderr + result.stdout
+    assert re.search(r'common messages are bit-identical; .*px4_12 ends at t = .* and the new'
+                     r' flight ends at t = ', result.stdout)
+
+
+@pytest.mark.slow
 def test_what_is_not_the_same_is_told_by_vehicle(flown, here):
     same = here('compare', flown / 'bag', flown / 'bag')
     assert same.returncode == 0

@@ -104,7 +104,7 @@ class BagReader:
                            f" {', '.join(vehicles) or 'none with a name'}")
         self.fleet = description if isinstance(description, FleetDescription) else None
         self.run = description.members[vehicle]
-        self._is_one_of_several = bool(vehicle)
+        self.is_one_of_several = bool(vehicle)
         self._check_topics(channels)
 
     def messages(self) -> typing.Iterator[Message]:
@@ -154,7 +154,7 @@ class BagReader:
     def _name_of(self, topic: str) -> str:
         """Return the name of a topic in the graph from its absolute name."""
         name = self.run.relative_name(topic)
-        return _OF_OTHERS if self._is_one_of_several and name == topic not in (
+        return _OF_OTHERS if self.is_one_of_several and name == topic not in (
             *self.run.graph.topics, *side_topics.RECORDED) else name
 
     def decode(self, message: Message) -> typing.Any:
