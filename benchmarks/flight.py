@@ -102,7 +102,7 @@ def hover_control(configuration: Configuration) -> float:
 
 
 def _own_name(kind: Kind) -> str:
-    """Return what this process is in a flight."""
+    """Return the role of this process in a flight."""
     return 'world' if kind.mode == 'core' else 'monitor'
 
 
@@ -134,7 +134,7 @@ class _Measurement:
         self._pilot = pilot
 
     def on_event(self, event: Event) -> None:
-        """Take note of the first event at which it hovers."""
+        """Record the first event at which it hovers."""
         if event.target_enu is not None and self.hovers_from_s is None:
             self.hovers_from_s = event.time_s
 

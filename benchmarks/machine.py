@@ -95,7 +95,7 @@ class ProcessUsage(typing.NamedTuple):
 
 
 def name_of(command: typing.Sequence[str]) -> str:
-    """Return what a process is called in the table."""
+    """Return the name of a process in the table."""
     words = list(command)
     if _WORLD in words:
         names = words[words.index(_WORLD) + 1:]
@@ -131,7 +131,7 @@ class Usage:
         self._begun_s = time.monotonic()
 
     def end(self) -> list[ProcessUsage]:
-        """Return what was taken since `begin`, by processes that were there the whole time."""
+        """Return the usage since `begin` of processes that were there the whole time."""
         wall_s = time.monotonic() - self._begun_s
         found = []
         for process, begun_s in self._begun.items():

@@ -60,7 +60,7 @@ def find_jmavsim(folder: str) -> pathlib.Path:
 
 
 def environment(mode: str) -> dict[str, str]:
-    """Return what PX4, or the simulator, has to find in its environment for a mode of PEERS."""
+    """Return the environment of PX4, or of the simulator, for a mode of PEERS."""
     speed = {'PX4_SIM_SPEED_FACTOR': _SPEED_FACTORS[mode]}
     if mode == JMAVSIM:
         return speed

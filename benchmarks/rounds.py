@@ -111,7 +111,7 @@ def _run(
     name: str, module: typing.Sequence[str], folder: pathlib.Path,
     environment: typing.Mapping[str, str],
 ) -> dict[str, typing.Any]:
-    """Run a measurement to its end and return what it has written.
+    """Run a measurement to its end and return its result.
 
     :param module: its name and its arguments; the file to write comes after them
     :raises FlightError: it has failed

@@ -124,7 +124,7 @@ def _flown(number: int, folder: pathlib.Path, options: argparse.Namespace) -> pa
 def _truth(
     flight: RealFlight, recording: RealFlight, content: typing.Any,
 ) -> typing.Callable[[str], float]:
-    """Return what is true of a number: of the log's wind and mounting the mean over the flight."""
+    """Return the true value of a number: of wind and mounting of the log the flight's mean."""
     usable = flight.usable
     times = np.clip(flight.start_s + flight.time_s - _STEP_S, 0.0, recording.time_s[-1])[usable]
     estimated, true = Rotation.from_quat(flight.attitude[usable], scalar_first=True), Slerp(

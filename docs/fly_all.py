@@ -62,7 +62,7 @@ def mission_of(name: str) -> str:
 
 def fly(vehicle: str, weather: str, seed: int, instance: int,
         options: argparse.Namespace) -> Flown:
-    """Fly once, unless that was done before; return what the summary and PX4's log say.
+    """Fly once, unless that was done before; return the findings in summary and PX4's log.
 
     :raises RuntimeError: it did not begin
     """

@@ -84,7 +84,7 @@ def draw_graph(path: pathlib.Path) -> None:
 
 
 def _label(start: str, end: str, topics: list[str]) -> str:
-    """Return what an arrow is called; that sensors and bridge hear the truth is said once."""
+    """Return the label of an arrow; that sensors and bridge hear the truth is said once."""
     if (start == 'dynamics' and end not in ('imu', 'hil_bridge')) or start == 'wind':
         return 'wind' if end == 'dynamics' else ''
     return '\n'.join(topic for topic in topics

@@ -118,7 +118,7 @@ def _held_out(found: HeldOut | str) -> _Lines:
 
 
 def _forces(flight: RealFlight, vehicle: Vehicle) -> _Lines:
-    """Yield what errs with the attitude as logged, and how the lift varies."""
+    """Yield the errors with the attitude as logged, and the variation of the lift."""
     ways = predictions.errors(flight, vehicle).ways
     yield from table(('velocity, m/s', *(f'{h:g} s' for h in predictions.HORIZONS_S)), (
         (way, *(f'{each[:, 1].mean():.3g}' for each in errors)) for way, errors in ways.items()))

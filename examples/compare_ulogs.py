@@ -21,7 +21,7 @@ def topics(path):
 
 
 def differences(one, other):
-    """Return what differs between two logs, and how many topics are in both.
+    """Return the differences between two logs, and how many topics are in both.
 
     What differs are names of fields, or a sentence in their place, by the name of a topic.
     """

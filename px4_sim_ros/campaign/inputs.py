@@ -21,7 +21,7 @@ SAMPLINGS = RANDOM, LATIN_HYPERCUBE, SOBOL = ('random', 'latin_hypercube', 'sobo
 GROWS = RANDOM, SOBOL
 """Those whose first draws stay the same when there are more."""
 
-# Of a normal distribution: beyond it is nobody.
+# Of a normal distribution: tail probability treated as empty.
 _LEAST_SHARE = 1e-12
 
 Value = typing.Any

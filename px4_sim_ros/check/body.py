@@ -20,7 +20,7 @@ _WHEELS_TO_STAND_ON = 3
 
 
 def standing_points_m(vehicle: Vehicle) -> tuple[Vector, ...]:
-    """Return what it stands on: its wheels if these are three or more, or all that it has.
+    """Return its supports: its wheels if these are three or more, or all that it has.
 
     With three wheels, feet are for when it tips over, such as the tail and the wing tips.
     """

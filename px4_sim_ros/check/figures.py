@@ -53,7 +53,7 @@ def _lying(vehicle: Vehicle) -> Vehicle:
 
 
 def _turned(v: Vector) -> Vector:
-    """Return what is up as ahead, and what is behind as up."""
+    """Return the axes with up as ahead, and behind as up."""
     x, y, z = v
     return z, y, -x
 

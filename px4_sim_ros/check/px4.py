@@ -79,7 +79,7 @@ _AIRFRAMES: dict[int, dict[str, float]] = {
 
 
 def px4_values(vehicle: Vehicle) -> dict[str, float]:
-    """Return what PX4 has of a vehicle: its defaults, the airframe's, the file's parameters.
+    """Return PX4's parameters of a vehicle: its defaults, the airframe's, the file's.
 
     Of an airframe that is not known here it is that of the file.
     """
@@ -124,7 +124,7 @@ def of_wing(vehicle: Vehicle, figures: WingFigures) -> list[str]:
 def _reasons(
     vehicle: Vehicle, servo: Servo, has: typing.Mapping[str, float],
 ) -> list[str]:
-    """Return what a servo does otherwise than PX4 believes."""
+    """Return how a servo differs from what PX4 believes."""
     output = servo.control + 1
     surface = int(has.get(f'PWM_MAIN_FUNC{output}', 0)) - _FIRST_SURFACE
     turned = -1.0 if int(has.get('PWM_MAIN_REV', 0)) >> servo.control & 1 else 1.0
@@ -231,7 +231,7 @@ def _of_order(vehicle: Vehicle, motors: typing.Mapping[int, Rotor]) -> list[str]
 
 
 def _of_wheels(vehicle: Vehicle, name: str, value: float) -> str:
-    """Return what contradicts a parameter of a rover, '' for nothing."""
+    """Return the contradiction to a parameter of a rover, or ''."""
     if not vehicle.drives or name not in _OF_WHEELS:
         return ''
     figure, unit = _OF_WHEELS[name]
@@ -243,7 +243,7 @@ def _of_wheels(vehicle: Vehicle, name: str, value: float) -> str:
 def _reason(
     vehicle: Vehicle, motors: typing.Mapping[int, Rotor], name: str, value: float,
 ) -> str:
-    """Return what contradicts one parameter, '' for nothing."""
+    """Return the contradiction to one parameter, or ''."""
     count = len(vehicle.rotors)
     if name == 'CA_ROTOR_COUNT' and value != count:
         return f'there are {count} rotors'

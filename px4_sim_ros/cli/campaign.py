@@ -68,7 +68,7 @@ def _px4(options: argparse.Namespace, folder: Folder) -> Px4Build:
 
 
 def _difference(before: Row, now: Row, old: Px4Build, new: Px4Build) -> str:
-    """Return what is not as it was then, of all that the numbers depend on."""
+    """Return the versions and settings that differ from those of then."""
     then, today = (dict(part.split(' ', 1) for part in row['versions'].split(', '))
                    for row in (before, now))
     found = [f'{name} was {then.get(name, "not there")} and is {today.get(name, "not there")}'
@@ -107,7 +107,7 @@ class CampaignProgress(Bar):
 
 
 def summary(folder: Folder, outcome: Outcome) -> typing.Iterator[str]:
-    """Yield what a campaign has come to."""
+    """Yield the result of a campaign, in lines."""
     facts: dict[str, str] = {
         'runs': f'{len(outcome.rows)} of {folder.campaign.settings.runs}',
         'held': success(outcome.rows).text}

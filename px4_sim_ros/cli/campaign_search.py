@@ -66,7 +66,7 @@ def _text(margin: float) -> str:
 def _kept(
     folder: pathlib.Path, search: str,
 ) -> typing.Iterator[typing.Callable[[Case], None]]:
-    """Yield what adds a case to the flown ones of a folder, behind those of other searches.
+    """Yield a function that adds a case to the flown ones of a folder, behind other searches.
 
     :raises OSError: it cannot be written
     """

@@ -50,7 +50,7 @@ def _print(kinds: typing.Sequence[str]) -> None:
 
 
 def _use(kind: str) -> str:
-    """Return what the names of a kind are given to."""
+    """Return where the names of a kind are used."""
     if kind == _ACTIONS:
         return 'events of scenarios'
     return f"{'' if kind == _COMMAND else '--'}{kind.removesuffix('s')}"

@@ -73,7 +73,7 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
         compare_bags(bag, flown), names=(str(bag.folder), 'the new flight'))
     report_comparison(bag, flown, found, options)
     is_what_if = flown_again.is_what_if(options, overrides) or bool(options.node)
-    # The world of a fleet goes on until the last of its vehicles has flown.
+    # The world of a fleet runs until the last of its vehicles has flown.
     is_longer = bag.is_one_of_several and found.ends_us[0] > found.ends_us[1]
     has_repeated = found.identical or (
         is_longer and found.agree and not any(found.topics_of_one_run))
@@ -130,7 +130,7 @@ def _configuration(
 def _spec(
     options: argparse.Namespace, run: RunDescription, configuration: Configuration,
 ) -> FlightSpec:
-    """Return what is to be flown.
+    """Return the flight.
 
     :raises ParameterError: an option is wrong
     """

@@ -92,7 +92,7 @@ def _check_no_playing(options: argparse.Namespace) -> None:
 
 
 def _overrides(options: argparse.Namespace) -> settings.Settings:
-    """Return what is not as it was.
+    """Return the differences from the recording.
 
     :raises ParameterError: it is nothing that is flown
     """

@@ -179,13 +179,13 @@ class _Node:
         self.earlier: _Sample | None = None
 
     def take(self, sample: _Sample, values: dict[str, str], now_s: float) -> None:
-        """Take note of a message."""
+        """Record a message."""
         if self.later and sample.sent_s - self.later.sent_s >= _SHORTEST_INTERVAL_S:
             self.earlier = self.later
         self.later, self.values, self.heard_s = sample, values, now_s
 
     def interval(self) -> _Interval | None:
-        """Return what it did between the last two messages; None when that is not known."""
+        """Return its activity between the last two messages; None when that is not known."""
         if self.earlier is None or self.later is None:
             return None
         interval = _Interval(self.earlier, self.later)

@@ -78,7 +78,7 @@ def _parameter(
 
 
 def _allowed(info: typing.Mapping[str, typing.Any]) -> str:
-    """Return what a parameter may be, shorter than the sentence that refuses it."""
+    """Return the allowed values, shorter than in the sentence that refuses one."""
     text = re.sub('at least (.+) and at most ', r'\1 to ', range_text(info))
     return text.replace('greater than ', '> ').replace('at least ', '≥ ').replace(
         'at most ', '≤ ').replace(' and ', ', ').removeprefix('one of ')
@@ -106,7 +106,7 @@ def topics_beside() -> str:
 
 
 def view_topics() -> str:
-    """Return what the visualizer publishes."""
+    """Return the topics of the visualizer."""
     return _table(('topic', 'type', 'meaning'), [
         (f'`{t.name}`', f'`{t.type}`', t.meaning) for t in VIEWED.values()])
 
@@ -142,7 +142,7 @@ def campaign_settings() -> str:
 
 
 def quantities() -> str:
-    """Return what conditions of scenarios can ask for."""
+    """Return the quantities of conditions."""
     rows = [(f'`{name}`', q.meaning + (f', {q.unit}' if q.unit else ''), '')
             for name, q in NUMBERS.items()]
     rows += [(f'`{name}`', meaning, '`true` or `false`') for name, (meaning, _) in FLAGS.items()]

@@ -263,7 +263,7 @@ class VehicleRecord:
         return self.log_loss.warning(self._shares_core) if self.log_loss else ''
 
     def of_scenario(self) -> dict[str, typing.Any]:
-        """Return what a scenario has done, and what has become of what it expects."""
+        """Return the scenario's events and verdicts."""
         if self.verdicts is None and not self._happenings:
             return {}
         return {'events': self._happenings, 'expectations': [

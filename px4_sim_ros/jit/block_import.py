@@ -10,7 +10,7 @@ import typing
 
 
 @contextlib.contextmanager
-def as_if_missing(name: str) -> typing.Iterator[None]:
+def blocked_import(name: str) -> typing.Iterator[None]:
     """Let libraries be imported meanwhile as if a module that they can do without were missing.
 
     No other thread may import it meanwhile. Nothing happens if it is imported already.

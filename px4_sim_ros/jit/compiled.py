@@ -18,7 +18,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.jit.block_import import as_if_missing
+from px4_sim_ros.jit.block_import import blocked_import
 from px4_sim_ros.jit.code_cache import IS_PLAIN, cache_folder
 
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
@@ -48,7 +48,7 @@ class Compiled:
         return self.dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> typing.Any:
-        """Return what Numba looks for in a function that another one calls.
+        """Return the attribute that Numba needs of a function that another one calls.
 
         Other readers of attributes, such as pytest for its marks, do not load Numba.
         """
@@ -86,9 +86,9 @@ def load_compiler() -> typing.Any:
     functions that are not used here: that takes as long as all the rest, and 16 MiB. No other
     thread may import it meanwhile.
     """
-    with as_if_missing('scipy'):
+    with blocked_import('scipy'):
         import numba
-    with as_if_missing('scipy.linalg'):
+    with blocked_import('scipy.linalg'):
         numba.njit(_nothing)()
     return numba
 

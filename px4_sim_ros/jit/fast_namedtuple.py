@@ -9,8 +9,8 @@ import typing
 _Named = typing.TypeVar('_Named')
 
 
-def quickly(kind: type[_Named]) -> typing.Callable[[tuple[typing.Any, ...]], _Named]:
-    """Return what makes a named tuple of a tuple of all its values, in the order of its fields.
+def fast_namedtuple(kind: type[_Named]) -> typing.Callable[[tuple[typing.Any, ...]], _Named]:
+    """Return a maker of named tuples from a tuple of all values, in the order of the fields.
 
     It is what the constructor itself does in the end, without a call of Python on the way.
     """

@@ -57,5 +57,5 @@ def heartbeat(mav: mavlink.MAVLink, system_type: int) -> bytes:
 
 
 def simulator_mavlink() -> mavlink.MAVLink:
-    """Return what packs messages of the simulator, with a sequence of its own."""
+    """Return a packer of messages of the simulator, with a sequence of its own."""
     return mavlink.MAVLink(None, srcSystem=1, srcComponent=200)

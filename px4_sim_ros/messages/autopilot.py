@@ -81,5 +81,5 @@ def text_message(time_us: int, text: str) -> Log:
 
 
 def link_text(state: str) -> str:
-    """Return what the log says of a new state of the link."""
+    """Return the log line of a new state of the link."""
     return f'link {state}'

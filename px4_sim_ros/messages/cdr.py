@@ -101,7 +101,7 @@ class Layout:
         self._pack = struct.Struct(f'{form}{len(self._constants[-1])}s').pack
 
     def packer(self, numbers: typing.Callable[[typing.Any], typing.Sequence[float]]) -> Packer:
-        """Return what packs messages with the numbers of values.
+        """Return a packer of messages with the numbers of values.
 
         :param numbers: returns those of a value
         """

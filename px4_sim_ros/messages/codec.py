@@ -28,7 +28,7 @@ class Codec(typing.NamedTuple):
     messages with the texts of this one."""
 
     def reader_of(self, message: typing.Any) -> _Value:
-        """Return what reads messages with the texts of this one."""
+        """Return a reader of messages with the texts of this one."""
         if self.reader is not None:
             return self.reader(message)
         assert self.value is not None, 'a codec has one of both'
@@ -54,7 +54,7 @@ class Encoder:
         return self.packer(value)(time_us, value)
 
     def packer(self, value: typing.Any) -> Packer:
-        """Return what makes messages of values like the first one that was given."""
+        """Return a maker of messages from values like the first one that was given."""
         if self._pack is None:
             self._pack = Layout(self.message(value), self._codec.fields, self._before).packer(
                 self._codec.numbers)

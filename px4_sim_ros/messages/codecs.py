@@ -29,7 +29,7 @@ CODECS: dict[str, Codec] = measurements.CODECS | {
 
 
 def encoder(topic: Topic, before: Before = NOTHING_BEFORE) -> Encoder | TextEncoder:
-    """Return what makes the messages of a topic.
+    """Return a maker of the messages of a topic.
 
     :param before: what is put before each message
     """
@@ -43,7 +43,7 @@ def encoder(topic: Topic, before: Before = NOTHING_BEFORE) -> Encoder | TextEnco
 def decoder(
     topic: Topic, deserialise: typing.Callable[[bytes], typing.Any],
 ) -> Decoder | TextDecoder:
-    """Return what reads the messages of a topic.
+    """Return a reader of the messages of a topic.
 
     :param deserialise: returns a message object from its bytes
     """

@@ -81,7 +81,7 @@ def scenario_over_message(verdicts: Verdicts) -> DiagnosticStatus:
 
 
 def read_scenario(message: DiagnosticStatus) -> Happening | Verdicts:
-    """Return what was done, or the verdicts at the end."""
+    """Return the events, or the verdicts at the end."""
     values = values_of(message)
     if _VERDICTS in values:
         return tuple(Verdict(**plain) for plain in json.loads(values[_VERDICTS]))

@@ -38,7 +38,7 @@ class AbsenceEncoder:
         return self._encoders[sensor].packer(sensor)(time_us, sensor, before)
 
     def packer(self, sensor: str) -> Packer:
-        """Return what makes messages, whatever the sensor."""
+        """Return a maker of messages, for any sensor."""
         return self.__call__
 
 

@@ -9,7 +9,7 @@ import typing
 
 from px4_sim_ros.messages.diagnostics import level_of, values_of
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.step.repeatability import Gap
+from px4_sim_ros.step.repeatability import NonRepeatability
 
 
 class RunState(enum.StrEnum):
@@ -47,7 +47,7 @@ class RunStatus:
     there: tuple[str, ...] = ()               # the vehicles of a fleet that are in the world
     away: tuple[str, ...] = ()                # and those that are not, or not yet
     changes: int = 0                          # how many of these were made by hand
-    gap: Gap | None = None                    # the first node that was stopped by hand
+    gap: NonRepeatability | None = None                    # the first node that was stopped by hand
 
     @property
     def sim_time_s(self) -> float | None:
@@ -91,7 +91,7 @@ class RunStatus:
             None if sim_time_s is None else round(sim_time_s * US_PER_S), **numbers,
             unrecorded=values.get('unrecorded', ''), unasked=values.get('unasked', ''),
             there=_names(values.get('there', '')), away=_names(values.get('away', '')),
-            changes=int(values.get('changes', 0)), gap=Gap.of(values))
+            changes=int(values.get('changes', 0)), gap=NonRepeatability.of(values))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ class TextEncoder:
         return self._layout.pack(time_us, (), before)
 
     def packer(self, value: typing.Any) -> Packer:
-        """Return what makes messages, whatever the value."""
+        """Return a maker of messages, for any value."""
         return self.__call__
 
 

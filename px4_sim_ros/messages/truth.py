@@ -126,7 +126,7 @@ def _state_numbers(truth: Truth) -> Numbers:
 
 
 def _state_reader(message: JointState) -> typing.Callable[[int, Numbers, str], typing.Any]:
-    """Return what reads messages of the same joints: wheels are known by their names."""
+    """Return a reader of messages of the same joints: wheels are known by their names."""
     names = list(message.name)
     rolling = sum(is_wheel(name) and not is_steering(name) for name in names)
     steered = tuple(

@@ -75,7 +75,7 @@ class Mission:
         return len(self.items) + 3
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what `from_mapping` reads."""
+        """Return the mapping that `from_mapping` reads."""
         names = {item: name for name, item in _ITEMS.items()}
         return {'name': self.name, 'items': [
             {names[type(item)]: {key: value for key, value in dataclasses.asdict(item).items()

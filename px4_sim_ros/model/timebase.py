@@ -32,11 +32,11 @@ class Arrivals(typing.Generic[_Value]):
         self._waiting.append((time_us + self.delay_us, value))
 
     def arrived(self, clock_us: int) -> list[_Value]:
-        """Return what has arrived by a time, and leave it there."""
+        """Return the value that has arrived by a time, and keep it."""
         return [value for arrival_us, value in self._waiting if arrival_us <= clock_us]
 
     def take(self, clock_us: int) -> list[_Value]:
-        """Return what has arrived by a time, and forget it."""
+        """Return the value that has arrived by a time, and drop it."""
         waiting = self._waiting
         arrived = []
         while waiting and waiting[0][0] <= clock_us:

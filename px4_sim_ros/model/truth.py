@@ -49,7 +49,7 @@ class BatteryStatus(typing.NamedTuple):
         return self.charge_ah / self.capacity_ah
 
     def with_32_bits(self) -> BatteryStatus:
-        """Return what sensor_msgs/BatteryState carries of it: so all modes have the same bits."""
+        """Return the values that sensor_msgs/BatteryState carries: all modes have the same bits."""
         return BatteryStatus(self.time_us, *in_32_bits(*self[1:]))
 
 

@@ -139,7 +139,7 @@ class Environment:
 
     @classmethod
     def of(cls, world: WorldParameters) -> Environment:
-        """Return what the parameters of the world describe."""
+        """Return the environment that the parameters of the world describe."""
         return cls(world.gravity(), world.atmosphere(), world.home_altitude_m,
                     world.earth_rate_enu(), world.ground())
 

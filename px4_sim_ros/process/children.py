@@ -22,7 +22,7 @@ SIGNALS_WAIT = ('env', f"--block-signal={','.join(map(str, ENDING))}", '--')
 
 
 def die_with_parent(signal: str = 'TERM') -> tuple[str, ...]:
-    """Return what starts a program to which the kernel sends a signal when this process is gone.
+    """Return the command of a program that the kernel signals when this process is gone.
 
     Also if this process was killed, and before the kernel was asked. (`setpriv` is part of
     util-linux; Python's preexec_fn is not safe in a process with threads.)
@@ -32,7 +32,7 @@ def die_with_parent(signal: str = 'TERM') -> tuple[str, ...]:
 
 
 def own_module(name: str, *arguments: str) -> list[str]:
-    """Return what runs a module of this package.
+    """Return the command that runs a module of this package.
 
     And not of one that is where the user happens to be, as `python -m` would by itself.
     """

@@ -21,7 +21,7 @@ _CREDENTIALS = struct.Struct('3i')     # process, user, group
 
 
 def hold(name: str) -> socket.socket | None:
-    """Return what holds a name while it is open, None if another process holds it."""
+    """Lock a name as long as the socket is open; return None if another process has it."""
     held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         held.bind(_address(name))

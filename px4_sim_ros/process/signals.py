@@ -116,7 +116,7 @@ class Stop:
             _handle(self._on_signal)
 
     def note_hang(self, sentence: str) -> None:
-        """Take note, in another thread, of why `asked` will not be read; '' when that is over.
+        """Record, in another thread, why `asked` will not be read; '' when that is over.
 
         What hangs is left by the next of them, or now if one has come before.
         """

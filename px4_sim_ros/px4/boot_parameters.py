@@ -54,7 +54,7 @@ class Asked(typing.NamedTuple):
 def environment(
     px4: Px4, vehicle: Vehicle, scenario: Scenario | None,
 ) -> tuple[dict[str, str], list[str]]:
-    """Return what a PX4 has to find in its environment, and sentences for the user.
+    """Return PX4's environment, and sentences for the user.
 
     What is set in our environment comes before a scenario, and that before the vehicle.
 
@@ -95,7 +95,7 @@ def value_text(value: float) -> str:
 
 
 def _fitted(asked: Asked, types: typing.Mapping[str, str]) -> dict[str, str]:
-    """Return what is set for a parameter: under another name, or nothing if it is gone.
+    """Return the setting of a parameter: under another name, or none if it is gone.
 
     :raises ParameterError: it is not known, or cannot have the value
     """

@@ -272,7 +272,7 @@ class BootWatch:
         return f'{faults} page faults, {read_bytes} bytes read, {written_bytes} bytes written'
 
     def _threads(self) -> dict[str, _Thread]:
-        """Return what all threads are about; with the last process but one the boot is over."""
+        """Return the activity of all threads; with the last process but one the boot is over."""
         processes = self._processes()
         self.is_booting = len(processes) > 1
         found = {}
@@ -339,7 +339,7 @@ def rests(process: int) -> bool:
 
 
 def _threads_of(process: pathlib.Path) -> dict[str, _Thread]:
-    """Return what the threads of a process are about.
+    """Return the activity of the threads of a process.
 
     :raises OSError: it has ended, or one of them has
     """
@@ -347,7 +347,7 @@ def _threads_of(process: pathlib.Path) -> dict[str, _Thread]:
 
 
 def _read(thread: pathlib.Path) -> _Thread:
-    """Return what a thread is about.
+    """Return the activity of a thread.
 
     :raises OSError: it has ended
     """

@@ -29,7 +29,7 @@ class LogLoss(typing.NamedTuple):
     lost_s: float        # simulated
 
     def warning(self, repeats: bool) -> str:
-        """Return what is missing and what helps, '' if nothing is missing.
+        """Return the gaps and the remedy, or ''.
 
         :param repeats: PX4 has run with the schedule repeatable
         """
@@ -42,7 +42,7 @@ class LogLoss(typing.NamedTuple):
 
 
 def loss_of(autopilots: typing.Iterable[Child]) -> LogLoss | None:
-    """Return what the logs of autopilots that have ended lack; None if there is no log."""
+    """Return the gaps in the logs of autopilots that have ended; None if there is no log."""
     logs = [durations for autopilot in autopilots if isinstance(autopilot, Px4Process)
             for path in sorted(autopilot.run_folder.glob('log/**/*.ulg'))
             if (durations := dropouts_ms(path)) is not None]

@@ -17,7 +17,7 @@ _STATUS = pathlib.Path('/proc/self/status')
 
 
 def remarks() -> list[str]:
-    """Return what of this machine makes it likelier that a flight does not repeat."""
+    """Return the limits of this machine that make a flight less repeatable."""
     found = []
     if not os.access(MEMORY, os.W_OK | os.X_OK):
         remark = (f'px4_schedule = repeatable: nothing can be written to {MEMORY}, so that PX4'

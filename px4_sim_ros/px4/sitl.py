@@ -159,13 +159,13 @@ class Px4:
 
     @staticmethod
     def environment(vehicle: Vehicle) -> dict[str, str]:
-        """Return what PX4 has to find in its environment in addition to ours and parameters."""
+        """Return the environment of PX4 in addition to ours and parameters."""
         return {'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
                 'PX4_SIMULATOR': 'mavlink'}
 
 
 def described(px4: Px4 | None) -> dict[str, typing.Any]:
-    """Return what a recording keeps of the PX4 that flies, as `RunDescription.px4`.
+    """Return the description of the PX4 that flies, as `RunDescription.px4`.
 
     :raises OSError: a file of it cannot be read
     """
@@ -199,7 +199,7 @@ def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def world_parameters(px4: Px4) -> dict[str, dict[str, typing.Any]]:
-    """Return what holds in the world of a PX4 unless parameters say otherwise, by node."""
+    """Return the defaults of the world of a PX4, by node."""
     found: dict[str, dict[str, typing.Any]] = {}
     if px4.schedule == REPEATABLE:
         # A reply that is late is the same reply: a busy disk may hold PX4 up.

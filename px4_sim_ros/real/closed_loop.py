@@ -111,7 +111,7 @@ def _motors(flight: RealFlight) -> typing.Iterator[Figure]:
 
 
 def _shaking(imu: ImuLog, flight: RealFlight) -> typing.Iterator[Figure]:
-    """Yield what the IMU reads above what is motion."""
+    """Yield the IMU's samples less the motion."""
     from scipy import signal  # takes a while to load
     inside = np.interp(imu.time_s, _grid(flight), flight.usable, left=0.0, right=0.0) > 0.99
     keep = signal.butter(4, MOTION_HZ, 'highpass', fs=1.0 / imu.period_s, output='sos')

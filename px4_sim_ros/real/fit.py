@@ -236,7 +236,7 @@ def fit(
 
 
 def already_measured(flights: typing.Sequence[RealFlight]) -> dict[str, str]:
-    """Return what is not sought, because logs have it or no motion can tell it, and why."""
+    """Return the numbers that are not sought, by name: in the logs, or in no motion."""
     known = {'body.mass_kg': 'only forces per mass can be seen in a motion; weigh it'}
     if any(flight.wind_m_s is not None for flight in flights):
         known |= {name: 'the log has it' for name in NAMED if name.startswith('wind')}

@@ -30,7 +30,7 @@ _DRAG_SHARE = 0.05             # of the weight at 5 m/s: what an unknown drag ma
 _DRAG_AT_M_S = 5.0
 
 
-class Named(typing.NamedTuple):
+class Unknown(typing.NamedTuple):
     """A number that can be identified."""
 
     name: str
@@ -43,35 +43,35 @@ class Named(typing.NamedTuple):
 
 _ABOVE_0 = 1e-12
 # In the order in which they are kept when a log cannot tell two apart.
-NAMED: dict[str, Named] = {found.name: found for found in (
-    Named('rotor_model.thrust_coefficient_n_s2', 'N/(rad/s)^2', 'thrust of a rotor', _ABOVE_0),
-    Named('rotor_model.drag_coefficient_n_s2_m', 'N s^2/m', 'drag of a rotor', 0.0),
-    Named('body.inertia_kg_m2[0]', 'kg m^2', 'inertia about x', _ABOVE_0, turns='x'),
-    Named('body.inertia_kg_m2[1]', 'kg m^2', 'inertia about y', _ABOVE_0, turns='y'),
-    Named('body.inertia_kg_m2[2]', 'kg m^2', 'inertia about z', _ABOVE_0, turns='z'),
-    Named('rotor_model.time_constant_up_s', 's', 'lag of a rising rotor', _ABOVE_0,
+NAMED: dict[str, Unknown] = {found.name: found for found in (
+    Unknown('rotor_model.thrust_coefficient_n_s2', 'N/(rad/s)^2', 'thrust of a rotor', _ABOVE_0),
+    Unknown('rotor_model.drag_coefficient_n_s2_m', 'N s^2/m', 'drag of a rotor', 0.0),
+    Unknown('body.inertia_kg_m2[0]', 'kg m^2', 'inertia about x', _ABOVE_0, turns='x'),
+    Unknown('body.inertia_kg_m2[1]', 'kg m^2', 'inertia about y', _ABOVE_0, turns='y'),
+    Unknown('body.inertia_kg_m2[2]', 'kg m^2', 'inertia about z', _ABOVE_0, turns='z'),
+    Unknown('rotor_model.time_constant_up_s', 's', 'lag of a rising rotor', _ABOVE_0,
           turns='xy'),
-    Named('rotor_model.time_constant_down_s', 's', 'lag of a falling rotor', _ABOVE_0,
+    Unknown('rotor_model.time_constant_down_s', 's', 'lag of a falling rotor', _ABOVE_0,
           turns='xy'),
-    Named('body.quadratic_drag_n_s2_m2', 'N s^2/m^2', 'drag of the body', 0.0),
-    Named('center_of_mass_m[0]', 'm', 'centre of mass, forward of that of the file', -math.inf,
+    Unknown('body.quadratic_drag_n_s2_m2', 'N s^2/m^2', 'drag of the body', 0.0),
+    Unknown('center_of_mass_m[0]', 'm', 'centre of mass, forward of that of the file', -math.inf,
           turns='y'),
-    Named('center_of_mass_m[1]', 'm', 'centre of mass, left of that of the file', -math.inf,
+    Unknown('center_of_mass_m[1]', 'm', 'centre of mass, left of that of the file', -math.inf,
           turns='x'),
-    Named('mounting_rad[0]', 'rad', "roll of the log's body axes", -math.inf),
-    Named('mounting_rad[1]', 'rad', "pitch of the log's body axes", -math.inf),
-    Named('wind_m_s[0]', 'm/s', 'wind to the east, all the time', -math.inf),
-    Named('wind_m_s[1]', 'm/s', 'wind to the north, all the time', -math.inf),
-    Named('rotor_model.moment_coefficient_m', 'm', 'torque / thrust of a rotor', _ABOVE_0, False,
+    Unknown('mounting_rad[0]', 'rad', "roll of the log's body axes", -math.inf),
+    Unknown('mounting_rad[1]', 'rad', "pitch of the log's body axes", -math.inf),
+    Unknown('wind_m_s[0]', 'm/s', 'wind to the east, all the time', -math.inf),
+    Unknown('wind_m_s[1]', 'm/s', 'wind to the north, all the time', -math.inf),
+    Unknown('rotor_model.moment_coefficient_m', 'm', 'torque / thrust of a rotor', _ABOVE_0, False,
           'z'),
-    Named('rotor_model.zero_thrust_advance_ratio', '', 'where a climb takes the thrust', _ABOVE_0,
+    Unknown('rotor_model.zero_thrust_advance_ratio', '', 'where a climb takes the thrust', _ABOVE_0,
           False),
-    Named('rotor_model.command_gain_rad_s', 'rad/s', 'speed per unit of command', _ABOVE_0, False),
-    Named('body.linear_drag_n_s_m', 'N s/m', 'drag of the body', 0.0, False),
-    Named('body.mass_kg', 'kg', 'mass', _ABOVE_0, False),
+    Unknown('rotor_model.command_gain_rad_s', 'rad/s', 'speed per command', _ABOVE_0, False),
+    Unknown('body.linear_drag_n_s_m', 'N s/m', 'drag of the body', 0.0, False),
+    Unknown('body.mass_kg', 'kg', 'mass', _ABOVE_0, False),
     # By their own means, in `electric`.
-    Named('motor_model.shaft_torque_coefficient_m', 'm', 'torque on a shaft / thrust', _ABOVE_0),
-    Named('battery.packs[0].series_resistance_ohm', 'ohm', 'R0 of the pack', _ABOVE_0),
+    Unknown('motor_model.shaft_torque_coefficient_m', 'm', 'torque on a shaft / thrust', _ABOVE_0),
+    Unknown('battery.packs[0].series_resistance_ohm', 'ohm', 'R0 of the pack', _ABOVE_0),
 )}
 _OF_LOG = 'wind_m_s', 'mounting_rad'
 _CENTRE = 'center_of_mass_m'
@@ -101,7 +101,7 @@ def value_of(content: Content, name: str) -> float:
 
 
 def scale_of(content: Content, name: str) -> float:
-    """Return what a change of a number is measured in: its value, or what it may be like."""
+    """Return the scale of a number: its value, or a typical one."""
     value = abs(value_of(content, name))
     if value > 0.0:
         return value

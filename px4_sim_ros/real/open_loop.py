@@ -68,7 +68,7 @@ class Motors(typing.NamedTuple):
 
 
 def drive(flight: RealFlight, vehicle: Vehicle) -> Motors:
-    """Return what drives the rotors of a vehicle as the log says.
+    """Return the drive of a vehicle's rotors by the log.
 
     :raises ParameterError: the log has another number of motors, or it is no multirotor
     """
@@ -242,7 +242,7 @@ def _fly(
     actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, substep_s: float, substeps: int,
     anchors: np.ndarray, turns: np.ndarray,
 ) -> np.ndarray:
-    """Return what `fly` does; rotors turn at measured speeds, and the body as logged, if given."""
+    """Return the result of `fly`; rotors turn at measured speeds, the body as logged, if given."""
     found = np.empty((len(starts), len(marks), ROTORS))
     plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
     angles, work = np.zeros(len(rotors)), np.zeros((WORK_ROWS, states.shape[1]))

@@ -14,7 +14,7 @@ from px4_sim_ros.model.errors import ParameterError, check_installed
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real.imu_log import ImuLog, read_imu
 from px4_sim_ros.real.readers import read_flight
-from px4_sim_ros.real.vibration_fit import Shaken, Vibration, vibration_of
+from px4_sim_ros.real.vibration_fit import Vibration, VibrationEstimate, vibration_of
 
 # Noise of an IMU at rest, by its Allan variance (IEEE Std 952-1997, annex C).
 #
@@ -71,7 +71,7 @@ def noise_of(samples: np.ndarray, period_s: float) -> Noise | None:
 KINDS = {'gyro': 'rad/s', 'accel': 'm/s^2'}
 
 
-class Sensed(typing.NamedTuple):
+class ImuEstimate(typing.NamedTuple):
     """What a log tells of its IMU."""
 
     log: ImuLog
@@ -79,12 +79,12 @@ class Sensed(typing.NamedTuple):
     vibration: Vibration | None
     missing: tuple[str, ...]                # a sentence each
 
-    def shaken(self, kind: str) -> Shaken | None:
-        """Return what a kind of sensor has in flight."""
+    def shaken(self, kind: str) -> VibrationEstimate | None:
+        """Return the vibration of a kind of sensor in flight."""
         return None if self.vibration is None else getattr(self.vibration, kind)
 
 
-def sensed(path: pathlib.Path, vehicle: Vehicle) -> Sensed:
+def sensed(path: pathlib.Path, vehicle: Vehicle) -> ImuEstimate:
     """Find what a log tells of its IMU.
 
     :param vehicle: from which the speeds of its rotors follow, if they are not measured
@@ -110,10 +110,10 @@ def sensed(path: pathlib.Path, vehicle: Vehicle) -> Sensed:
         missing.append(f'vibration: {error}')
     if not noise and vibration is None:
         raise ParameterError(f'log {log.name}: has no figures of its IMU: {"; ".join(missing)}')
-    return Sensed(log, noise, vibration, tuple(missing))
+    return ImuEstimate(log, noise, vibration, tuple(missing))
 
 
-def lines(found: Sensed) -> typing.Iterator[str]:
+def lines(found: ImuEstimate) -> typing.Iterator[str]:
     """Yield the lines of a summary."""
     if found.log.repaired:
         yield found.log.repaired
@@ -136,7 +136,7 @@ def lines(found: Sensed) -> typing.Iterator[str]:
         yield f'not determined: {words}'
 
 
-def profile_text(found: Sensed) -> str:
+def profile_text(found: ImuEstimate) -> str:
     """Return the text of a profile, with what the log determines."""
     rows = []
     for kind, unit in KINDS.items():

@@ -95,7 +95,7 @@ def motors(mix: np.ndarray, torque: np.ndarray, thrust: np.ndarray) -> np.ndarra
 
 
 def thrust_model(commands: np.ndarray, factor: float) -> np.ndarray:
-    """Return what PX4 sends to motors for a share of thrust, by its THR_MDL_FAC.
+    """Return PX4's motor command for a share of thrust, by its THR_MDL_FAC.
 
     It solves factor * u^2 + (1 - factor) * u = command.
     """
@@ -335,7 +335,7 @@ def _commands(topics: Topics, grid: np.ndarray) -> _Commands:
 
 
 def _seldom(times: np.ndarray, rows: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Return what every other row says, the even and the odd ones, (n, 2, columns)."""
+    """Return every other row, the even and the odd ones, (n, 2, columns)."""
     return np.stack([between(times[k::2], rows[k::2], grid) for k in (0, 1)], axis=1)
 
 
@@ -406,7 +406,7 @@ def _facts(topics: Topics, commands: _Commands) -> typing.Iterator[tuple[str, st
 
 
 def _tuning(topics: Topics) -> typing.Iterator[tuple[str, float]]:
-    """Yield what is not PX4's default of the loops that turn the vehicle, and of their filters."""
+    """Yield the non-default parameters of PX4's rate and attitude loops and their filters."""
     defaults = topics.log.get_default_parameters(0) if topics.log.has_default_parameters else {}
     for name, value in sorted(topics.parameters.items()):
         # A log names the defaults of parameters that have another value, and of no others.

@@ -37,7 +37,7 @@ _SCATTERED = np.linspace(-1.0, 1.0, 5)
 _ROUNDS = 6
 
 
-class Shaken(typing.NamedTuple):
+class VibrationEstimate(typing.NamedTuple):
     """What one kind of sensor has in flight; amplitudes are roots of the mean square of axes."""
 
     amplitudes: np.ndarray         # (HARMONICS,), of one rotor at `at_rad_s`
@@ -53,8 +53,8 @@ class Vibration(typing.NamedTuple):
     at_rad_s: float                # mean speed of the rotors in the log
     speed_factor: float            # of the lines / of the speeds that were known
     scatter: float                 # share by which speeds scatter about these
-    accel: Shaken                  # m/s^2
-    gyro: Shaken                   # rad/s
+    accel: VibrationEstimate                  # m/s^2
+    gyro: VibrationEstimate                   # rad/s
     windows: int
 
 
@@ -86,7 +86,7 @@ def vibration_of(log: ImuLog, flight: RealFlight, vehicle: Vehicle) -> Vibration
 
 
 class _Fitted(typing.NamedTuple):
-    shaken: Shaken
+    shaken: VibrationEstimate
     cost: float                    # - log of the likelihood
 
 
@@ -135,7 +135,7 @@ class _Spectra:
         # Parseval, both signs of the frequency.
         variance = 2.0 / (len(self._window) * white) * np.array(
             [log.sum(), explained.sum()]) / len(pieces)
-        return _Fitted(Shaken(
+        return _Fitted(VibrationEstimate(
             amplitudes, widths[:HARMONICS] / (2.0 * np.maximum(amplitudes, 1e-30)),
             float(np.sqrt(powers[-1] * self._period_s)), *np.sqrt(variance).tolist()),
             float(np.sum(np.log(model) + log / model)))

@@ -76,7 +76,7 @@ class FaultPlaybackBlock(Block):
         self._faults = faults(self._bag)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
-        """Return what was in force at this time; nothing once the recording is over."""
+        """Return the actions in force at this time; none once the recording is over."""
         return {FAULTS: next(self._faults, (0, ()))[1]}
 
 

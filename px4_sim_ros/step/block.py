@@ -123,8 +123,8 @@ class Block:
     def leave(self) -> None:
         """Close the connection: its vehicle has left the world, and may join it again."""
 
-    def note_gap(self, sentence: str) -> None:
-        """Take note of what may be otherwise if the run is repeated; one of a vehicle tells it."""
+    def record_nondeterminism(self, sentence: str) -> None:
+        """Record a source of non-repeatability; the vehicle's first one is reported."""
 
     def abort(self) -> None:
         """Give up a step that is held; it must not fail when there is none."""
@@ -140,5 +140,5 @@ class Block:
         return ''
 
     def status(self) -> BlockStatus | None:
-        """Return what there is to report beyond being active, if there is anything."""
+        """Return the status beyond being active, if there is any."""
         return None

@@ -86,7 +86,7 @@ class LockstepClock:
         self.busy_s += time.monotonic() - self.begun_s
 
     def complete(self, time_us: int) -> bool:
-        """Take note of the end of a step; return whether it is the one that is under way."""
+        """Record the end of a step; return whether it is the one that is under way."""
         if not self.under_way or time_us != self.time_us:
             return False
         self.under_way = False

@@ -30,7 +30,7 @@ from px4_sim_ros.step.repeatability import FINGERPRINT
 
 
 def published(battery: BatteryStatus | None) -> BatteryStatus | None:
-    """Return what all others get of a battery."""
+    """Return the battery's values for all other blocks."""
     return None if battery is None else battery.with_32_bits()
 
 
@@ -113,7 +113,7 @@ class DynamicsBlock(Block):
     def references_after(
         self, references_rad_s: typing.Sequence[float], time_us: int,
     ) -> typing.Sequence[float]:
-        """Return what reaches the motors by a time if that is the command of that time."""
+        """Return the command that reaches the motors by a time if this is the one of that time."""
         if not self._is_late:
             return references_rad_s
         return next(reversed(self._commands.arrived(time_us)), self._references)

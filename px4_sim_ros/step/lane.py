@@ -12,12 +12,12 @@ import math
 import time
 import typing
 
-from px4_sim_ros.jit.fast_namedtuple import quickly
+from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, Inputs, Outputs
 from px4_sim_ros.step.graph import CLOCK, WAKE, qualified
-from px4_sim_ros.step.slot import Slot, StampSynchronizer
+from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # For so many times the plan is remembered; with usual periods it repeats after fifty.
 _PLANS_REMEMBERED = 10_000
@@ -32,13 +32,13 @@ class Output(typing.NamedTuple):
     vehicle: str = ''          # its namespace; that of the clock and of one alone has no name
 
 
-_output_of = quickly(Output)
+_output_of = fast_namedtuple(Output)
 
 
 class _Row(typing.NamedTuple):
     """What is done at a time."""
 
-    slot: Slot
+    slot: BlockSlot
     full_name: str             # of the block, with the namespace of the vehicle
     names: tuple[str, ...]     # of the local values that the block is given
 
@@ -47,7 +47,7 @@ class Lane:
     """Steps the blocks of a vehicle in the order of the graph table."""
 
     def __init__(
-        self, vehicle: str = '', slots: typing.Iterable[Slot] = (),
+        self, vehicle: str = '', slots: typing.Iterable[BlockSlot] = (),
         command: StampSynchronizer | None = None,
     ) -> None:
         """Begin at time 0.
@@ -122,7 +122,7 @@ class Lane:
     def _note(self, by_hand: str) -> None:
         for slot in self.slots.values():
             if by_hand and slot.block is not None:
-                slot.block.note_gap(by_hand)
+                slot.block.record_nondeterminism(by_hand)
 
     def leave(self, by_hand: str = '') -> None:
         """Take part in no further step; one that is under way is given up.
@@ -184,7 +184,7 @@ class Lane:
         return True
 
     def _step(
-        self, slot: Slot, block: Block, time_us: int, names: tuple[str, ...], values: Inputs,
+        self, slot: BlockSlot, block: Block, time_us: int, names: tuple[str, ...], values: Inputs,
     ) -> Outputs | None:
         inputs = {}
         for name in names:                    # a comprehension would take twice as long
@@ -195,7 +195,7 @@ class Lane:
             inputs.pop(CLOCK, None)           # no more than the time
         return block.step(time_us, inputs)
 
-    def _skip(self, slot: Slot) -> None:
+    def _skip(self, slot: BlockSlot) -> None:
         """Let a time pass at which a sensor that is stopped would have measured."""
         if slot.synchronizer is not None:
             slot.synchronizer.take()
@@ -203,14 +203,14 @@ class Lane:
         slot.skipped += 1
         slot.last_us, slot.next_us = self.time_us, self.time_us + slot.period_us
 
-    def _withdraw(self, slot: Slot) -> None:
+    def _withdraw(self, slot: BlockSlot) -> None:
         """Forget what a sensor has measured before: it has measured nothing now."""
         for name in slot.outputs:
             if name not in self._held:
                 self.values.pop(name, None)
 
     def _finish(self, outbox: list[Output], heard: typing.Container[str]) -> bool:
-        """Get the outputs of the block that is about a step; return whether they are there."""
+        """Collect the outputs of the block whose reply was pending; return whether they came."""
         slot, full_name, _ = self._plan[self._index]
         if slot.block is None or slot.missed_steps:
             return False

@@ -32,7 +32,7 @@ class Member(typing.NamedTuple):
         return name if name in OF_WORLD else qualified(self.vehicle, name)
 
     def own(self, by_name: typing.Mapping[str, _Value]) -> dict[str, _Value]:
-        """Return what is known of its nodes, by their own names, from what is known of all."""
+        """Return the values of its nodes, by their own names, from those of all."""
         return {name: by_name[self.full(name)] for name in self.graph.managed
                 if self.full(name) in by_name}
 

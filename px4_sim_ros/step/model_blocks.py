@@ -96,7 +96,7 @@ def _samples(configuration: BlockConfiguration[Parameters], time_us: int) -> int
 
 
 def _sensed(inputs: Inputs) -> SensorInputs:
-    """Return what is measured beside the motion: wind and current, as they came last."""
+    """Return the last wind and current."""
     wind, battery = inputs.get('wind'), inputs.get('battery_state')
     return SensorInputs(
         STILL.wind_enu if wind is None else wind.velocity_enu,

@@ -23,18 +23,18 @@ _GAP, _GAP_US = 'gap', 'gap_us'
 Values = typing.Mapping[str, object]
 
 
-class Gap(typing.NamedTuple):
-    """Something that may be otherwise, or at another step, when the run is repeated."""
+class NonRepeatability(typing.NamedTuple):
+    """An event that may differ, or fall into another step, when the run is repeated."""
 
     time_us: int       # simulated
     sentence: str
 
     def values(self) -> dict[str, object]:
-        """Return what the block that has noticed it reports."""
+        """Return the report of the block that has noticed it."""
         return {_GAP: self.sentence, _GAP_US: self.time_us}
 
     @classmethod
-    def of(cls, values: Values) -> Gap | None:
+    def of(cls, values: Values) -> NonRepeatability | None:
         """Read what a block or the manager reports, None if it has noticed nothing."""
         return cls(int(str(values[_GAP_US])), str(values[_GAP])) if _GAP in values else None
 
@@ -46,7 +46,7 @@ def first_gap(values: typing.Iterable[Values]) -> str:
     """
     values = list(values)
     ends_us = [int(str(v[OVER_US])) for v in values if FINGERPRINT in v and OVER_US in v]
-    gaps = [gap for gap in map(Gap.of, values)
+    gaps = [gap for gap in map(NonRepeatability.of, values)
             if gap is not None and all(gap.time_us <= end_us for end_us in ends_us)]
     if not gaps:
         return ''

@@ -16,7 +16,7 @@ from px4_sim_ros.step.attendance import Attendance, Change
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.graph import CLOCK, WAKE, WAKES, Graph, qualified
 from px4_sim_ros.step.lane import Lane, Output
-from px4_sim_ros.step.slot import Slot, StampSynchronizer
+from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # Hands the wakes of rotors from each vehicle to all others, where the clock is.
 #
@@ -82,7 +82,7 @@ class Clock(typing.Protocol):
         """Return the time of the step that begins now; None while none may begin."""
 
     def complete(self, time_us: int) -> object:
-        """Take note that a step is complete."""
+        """Record that a step is complete."""
 
 
 class Port(typing.Protocol):
@@ -143,7 +143,9 @@ class Runner:
         for lane in self.lanes.values():
             lane.reset(self.attendance.begin_us(lane.vehicle))
 
-    def place(self, slots: typing.Iterable[Slot], command: StampSynchronizer | None = None) -> None:
+    def place(
+        self, slots: typing.Iterable[BlockSlot], command: StampSynchronizer | None = None,
+    ) -> None:
         """Run the blocks of one vehicle, in this order, from time 0 on.
 
         :param command: what collects the command that ends a step, if it comes from elsewhere
@@ -288,7 +290,7 @@ class Runner:
         return self._first.values
 
     @property
-    def slots(self) -> dict[str, Slot]:
+    def slots(self) -> dict[str, BlockSlot]:
         """The places of all blocks, by name with the namespace of the vehicle."""
         return {qualified(lane.vehicle, name): slot
                 for lane in self.lanes.values() for name, slot in lane.slots.items()}
@@ -356,11 +358,11 @@ def run_in_process(
     return run_groups([Group('', graph, world, blocks)], clock, port, attendance)
 
 
-def _slots(group: Group) -> list[Slot]:
+def _slots(group: Group) -> list[BlockSlot]:
     slots = []
     for name in group.graph.blocks:
         if name in group.blocks:
-            slot = Slot(group.graph.nodes[name], group.graph, group.world)
+            slot = BlockSlot(group.graph.nodes[name], group.graph, group.world)
             slot.block = group.blocks[name]
             slot.block.reset()
             slots.append(slot)

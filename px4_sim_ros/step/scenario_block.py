@@ -20,7 +20,7 @@ from px4_sim_ros.model.scenario.scenario import Event, read_now
 from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
-from px4_sim_ros.step.repeatability import FLOWN, Gap
+from px4_sim_ros.step.repeatability import FLOWN, NonRepeatability
 
 _UNKNOWN = AutopilotState()
 
@@ -61,11 +61,11 @@ class ScenarioBlock(Block):
         """Begin the scenario again."""
         self._sentence = ''
         self._is_over = self._is_held = False
-        self._gap: Gap | None = None
+        self._gap: NonRepeatability | None = None
         self.course = Course(self._scenario, self._report)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
-        """Return what is in force; None where the scenario is over or the host holds the step."""
+        """Return the actions in force; None if the scenario is over or the host holds the step."""
         faults = self.course.step(
             time_us, inputs['ground_truth/odom'], inputs.get('battery_state'),
             inputs.get(AUTOPILOT_STATE, _UNKNOWN))
@@ -96,7 +96,7 @@ class ScenarioBlock(Block):
         self.course.add(event)
         if self._gap is None:
             situation = self.course.situation
-            self._gap = Gap(situation.time_us if situation is not None else 0,
+            self._gap = NonRepeatability(situation.time_us if situation is not None else 0,
                             'a fault was given by hand')
         return name
 
@@ -105,7 +105,7 @@ class ScenarioBlock(Block):
         self._is_held = bool(self.holds())
 
     def finish(self, time_us: int) -> Outputs | None:
-        """Return what is in force; None while the step is held."""
+        """Return the actions in force; None while the step is held."""
         return None if self._is_held else {FAULTS: self.course.faults}
 
     def holds(self) -> str:
@@ -117,7 +117,7 @@ class ScenarioBlock(Block):
         self.on_event(happening)
 
     def status(self) -> BlockStatus | None:
-        """Return what was done last."""
+        """Return the last event."""
         return BlockStatus(False, self._sentence, {
             'scenario': self._scenario.name, FLOWN: self._is_over,
             **(self._gap.values() if self._gap is not None else {})})

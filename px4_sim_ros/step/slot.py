@@ -35,7 +35,7 @@ class Input(typing.NamedTuple):
 
 
 def inputs_of(spec: NodeSpec, graph: Graph, world: WorldParameters) -> tuple[Input, ...]:
-    """Return what a node of the graph uses."""
+    """Return the inputs of a node of the graph."""
     return tuple(
         Input(topic, topic.period_us(world.step_us, world.periods_us),
               world.step_us if topic.kind in spec.previous else 0, topic.kind in spec.held)
@@ -118,7 +118,7 @@ class StampSynchronizer:
         return values
 
 
-class Slot:
+class BlockSlot:
     """The place of a block in the runner of its process."""
 
     def __init__(

@@ -178,7 +178,7 @@ def hinge_m(surface: Surface) -> Vector:
 
 
 def surface_attitude(surface: Surface) -> Quaternion:
-    """Return what turns body axes to chord, span and normal of a surface."""
+    """Return the rotation of body axes to chord, span and normal of a surface."""
     from transforms3d.quaternions import mat2quat  # it takes a tenth of a second to load
     c, n = np.array(surface.chord), np.array(surface.normal)
     columns = np.stack([c / np.linalg.norm(c), np.cross(n, c) / np.linalg.norm(np.cross(n, c)),

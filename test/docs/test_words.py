@@ -12,7 +12,9 @@ INSTEAD = {
     'anybody': 'another node', 'whoever': 'a subscriber, the caller, the owner',
     'told': 'reported, given, measured, identified', 'of ours': 'of this package',
     'any more': 'from then on, or another verb', 'goes on': 'runs, continues',
-    'go on': 'run, continue', 'went on': 'ran', 'going on': 'running'}
+    'go on': 'run, continue', 'went on': 'ran', 'going on': 'running',
+    'return what': 'return and a noun', 'yield what': 'yield and a noun',
+    'take note': 'record'}
 WORDS = re.compile(rf'(?<![a-z])(?:{"|".join(INSTEAD)})(?![a-z])', re.I)
 TEXTS = {'.py', '.md', '.rst', '.yaml', '.xml', '.cfg', '.toml', '.txt'}
 # Exceptions that are to go: these rooms are being rebuilt.

@@ -9,7 +9,7 @@ import pytest
 from verification import plants
 
 from px4_sim_ros.model.body.alterations import UNALTERED
-from px4_sim_ros.model.faults.action import Fault, FaultChain, Onset
+from px4_sim_ros.model.faults.action import ActionContext, Fault, FaultChain
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
@@ -174,7 +174,7 @@ def test_a_payload_beside_the_centre_of_mass_moves_it(motion, dragless, build_dy
     first = motion('payload', mass_kg=masses[0], position_m=list(places[0])).inputs(BEFORE)
     second = read_action('test', 'payload', {
         'mass_kg': masses[1], 'position_m': list(places[1])}, {})
-    onset = Onset('event', SINCE_US, 'dynamics', None, dragless, None, None)
+    onset = ActionContext('event', SINCE_US, 'dynamics', None, dragless, None, None)
     altered = second.begin(onset)(SINCE_US, first).altered
     dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
     dynamics.alter(altered._replace(torque_flu=tuple(torque)))

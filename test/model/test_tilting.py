@@ -13,7 +13,7 @@ from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, wrench
 from px4_sim_ros.model.body.surfaces import surface_wrench
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.faults.action import Onset
+from px4_sim_ros.model.faults.action import ActionContext
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.sensors.airspeed import Airspeed
@@ -80,7 +80,7 @@ def test_it_begins_there_and_stays_until_it_is_commanded(tiltrotor, build_dynami
 def test_hard_over_is_the_end_of_its_travel(tiltrotor, world, side, degrees):
     action = read_action('test', 'servo_hard_over', {'servo': 'left_tilt', 'side': side}, {})
     inputs = BodyInputs((0.0,) * tiltrotor.reference_count, tiltrotor.rest)
-    effect = action.begin(Onset('event', 0, 'dynamics', world, tiltrotor, None, inputs))
+    effect = action.begin(ActionContext('event', 0, 'dynamics', world, tiltrotor, None, inputs))
     found = effect(0, inputs).references_rad_s
     assert math.degrees(found[LEFT]) == pytest.approx(degrees, abs=0.01)
 

@@ -15,7 +15,7 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
 from px4_sim_ros.step.lane import Lane, Output
-from px4_sim_ros.step.slot import Slot
+from px4_sim_ros.step.slot import BlockSlot
 
 CONFIGURATION = load_configuration(None, {})
 GRAPH = CONFIGURATION.graph
@@ -132,7 +132,7 @@ def test_whose_outputs_are_heard(process):
 
 def test_what_goes_to_another_process_is_kept_to_be_repeated(process):
     """Also if its subscriber is not there for a moment."""
-    imu = Slot(GRAPH.nodes['imu'], GRAPH, CONFIGURATION.world, ['ground_truth/odom'])
+    imu = BlockSlot(GRAPH.nodes['imu'], GRAPH, CONFIGURATION.world, ['ground_truth/odom'])
     process.host.runner.place_lanes([Lane('', [imu])])
     process.subscribe(CLOCK)
     assert all(name in process.host.heard for name in GRAPH.nodes)

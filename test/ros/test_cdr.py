@@ -17,7 +17,7 @@ from px4_sim_ros.messages.cdr import Layout
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.truth import WindSample
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.repeatability import Gap
+from px4_sim_ros.step.repeatability import NonRepeatability
 
 TIME_US = 3_600_000_004_000
 FIELDS = {
@@ -157,7 +157,7 @@ def test_a_status_is_read_as_it_was_written():
 def test_reasons_are_there_when_there_are_some():
     status = dataclasses.replace(
         STATUS, unrecorded='the disk was full', unasked='a signal has come',
-        gap=Gap(4000, 'imu was stopped by hand'))
+        gap=NonRepeatability(4000, 'imu was stopped by hand'))
     assert status.values() == TEXTS | {
         'unrecorded': 'the disk was full', 'unasked': 'a signal has come',
         'gap': 'imu was stopped by hand', 'gap_us': '4000'}

@@ -27,7 +27,7 @@ from px4_sim_ros.ros.tools.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.ros.tools.flown_watch import FlownWatch
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.members import Member
-from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US, Gap
+from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US, NonRepeatability
 
 PATIENCE_S = 20.0
 WORDS = 50
@@ -119,7 +119,7 @@ def test_it_is_told_when_all_have_reported_since_the_end(watch):
 
 def test_a_node_that_was_stopped_by_hand_is_told(watch):
     """The manager alone knows of it."""
-    gap = Gap(4000, 'wind was stopped by hand')
+    gap = NonRepeatability(4000, 'wind was stopped by hand')
     for name in 'dynamics', 'hil_bridge':
         report(watch, name, 12000, **FLOWN_SO)
     report(watch, 'pilot', 12000, **FLOWN_SO, **{OVER_US: '12000'})

@@ -104,7 +104,7 @@ def test_the_step_in_which_a_mission_was_over_may_come_after_the_word_of_that(ma
     node = make_node('dynamics')
     activate(node)
     node.block.past_fingerprints = collections.deque()
-    node.note_flown(8000)
+    node.freeze_fingerprint(8000)
     assert FLOWN not in node.status()[2]
     node.block.past_fingerprints += [(4000, 'one'), (8000, 'two'), (12_000, 'three')]
     values = node.status()[2]

@@ -9,7 +9,7 @@ from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, Graph, NodeSpec, Topic
 from px4_sim_ros.step.runner import ALL_NODES, Runner
-from px4_sim_ros.step.slot import Input, Slot, StampSynchronizer
+from px4_sim_ros.step.slot import BlockSlot, Input, StampSynchronizer
 
 STEP_US = 4000
 AIR_US = 8000
@@ -90,7 +90,7 @@ class Process:
             if name in names:
                 here = [t for t in GRAPH.nodes[name].inputs
                         if PUBLISHERS[t] in names or (t == CLOCK and has_clock)]
-                self.slots[name] = Slot(
+                self.slots[name] = BlockSlot(
                     GRAPH.nodes[name], GRAPH, WORLD, set(GRAPH.nodes[name].inputs) - set(here))
                 self.blocks[name] = Noted(name, self.notes)
         self.runner = Runner(self, self.clock)

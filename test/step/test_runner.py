@@ -10,7 +10,7 @@ from px4_sim_ros.step.graph import CLOCK
 from px4_sim_ros.step.repeatability import (
     FINGERPRINT,
     OVER_US,
-    Gap,
+    NonRepeatability,
     first_gap,
     unrepeatable_because,
 )
@@ -270,7 +270,8 @@ def test_those_behind_one_that_holds_the_step_wait_for_it():
 
 
 def test_the_first_gap_of_all_is_told_with_its_time():
-    late, early = Gap(2_000_000, 'the autopilot has gone'), Gap(1_004_000, 'it was late')
+    late = NonRepeatability(2_000_000, 'the autopilot has gone')
+    early = NonRepeatability(1_004_000, 'it was late')
     assert first_gap([{'steps': '3'}]) == ''
     assert first_gap([late.values(), {}, early.values()]) == 't = 1.004000 s: it was late'
     as_texts = {key: str(value) for key, value in late.values().items()}
@@ -279,7 +280,7 @@ def test_the_first_gap_of_all_is_told_with_its_time():
 
 def test_what_comes_after_the_flight_of_the_fingerprint_is_no_gap():
     """Under ros2 launch time goes on; what the pilot alone says of its mission ends no flight."""
-    gap = Gap(2_000_000, 'the autopilot has gone').values()
+    gap = NonRepeatability(2_000_000, 'the autopilot has gone').values()
     assert first_gap([gap, {FINGERPRINT: '0123', OVER_US: '1996000'}]) == ''
     for other in {FINGERPRINT: '0123', OVER_US: '2000000'}, {FINGERPRINT: '0123'}, {OVER_US: 4000}:
         assert first_gap([gap, other]).endswith('the autopilot has gone')

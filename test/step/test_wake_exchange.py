@@ -29,7 +29,7 @@ class Fake:
     def leave(self):
         pass
 
-    def note_gap(self, sentence):
+    def record_nondeterminism(self, sentence):
         pass
 
     def step(self, time_us, inputs):

@@ -116,9 +116,9 @@ class HilBlock(Block):
         self.link.lockstep.let_go()
         self._report(self.link.lockstep.report)
 
-    def note_gap(self, sentence: str) -> None:
-        """Take note of what may be otherwise if the run is repeated."""
-        self.link.lockstep.note_gap(sentence)
+    def record_nondeterminism(self, sentence: str) -> None:
+        """Record a source of non-repeatability."""
+        self.link.lockstep.record_nondeterminism(sentence)
 
     def open_server(self) -> HilServer:
         """Return where the autopilot connects to."""
@@ -152,7 +152,7 @@ class HilBlock(Block):
         if self._hil.shares_core:
             self._is_on_core = True
             if sentence := self.shared_core.enter():
-                link.lockstep.note_gap(sentence)
+                link.lockstep.record_nondeterminism(sentence)
         self._frames = self._hil_frames.of(time_us, inputs)
         # One that gets its first step connects before this or while the step is held, as it
         # happens: it gets nothing more in that step.
@@ -275,7 +275,7 @@ class HilBlock(Block):
                 self._other_cores.keep_off(process)
 
     def holds(self) -> str:
-        """Return what the link waits for while it holds a step."""
+        """Return the cause for which the link holds a step."""
         if not self._is_held:
             return ''
         port = port_of(self._hil.instance)

@@ -31,12 +31,13 @@ class Boot:
     """Waits for an autopilot that boots, and notes what keeps its flight from being repeated."""
 
     def __init__(self, server: HilServer, parameters: HilParameters,
-                 note_gap: typing.Callable[[str], None]) -> None:
+                 record_nondeterminism: typing.Callable[[str], None]) -> None:
         """Begin without an autopilot.
 
-        :param note_gap: called with what may be otherwise if the run is repeated
+        :param record_nondeterminism: called with what may be otherwise if the run is repeated
         """
-        self._server, self._parameters, self._note_gap = server, parameters, note_gap
+        self._server, self._parameters = server, parameters
+        self._record_nondeterminism = record_nondeterminism
         self._watch: BootWatch | None = None        # of an autopilot whose core is shared
         self._script: StartScript | None = None     # of another one, while it runs
         self._looked_s = 0.0        # at one that has not come to rest since; others have had turns
@@ -65,7 +66,7 @@ class Boot:
             self._looked_s = 0.0
         rests = self._count(self._watch.settle)
         if not rests and self._looked_s > LONGEST_S:
-            self._note_gap(_RESTLESS)
+            self._record_nondeterminism(_RESTLESS)
             return True
         return rests
 
@@ -102,9 +103,9 @@ class Boot:
                 return False
             self._looked_s = 0.0
             watch.let_script_go_on()
-            self._note_gap(_RESTLESS)
+            self._record_nondeterminism(_RESTLESS)
         elif not watch.is_booting and (sentence := watch.wrong_schedule()):
-            self._note_gap(sentence)
+            self._record_nondeterminism(sentence)
         return True
 
     def _is_delivered(self, longest_s: float) -> bool:
@@ -147,8 +148,8 @@ class Boot:
     def _look(self, watch: BootWatch, step: int | None) -> None:
         """Note an XRCE-DDS agent, use of the disk, or, given a step, a wrong schedule."""
         if watch.agent.has_come():
-            self._note_gap(_AGENT)
+            self._record_nondeterminism(_AGENT)
         elif used := watch.disk_used():
-            self._note_gap(f'the autopilot has used the disk: {used}')
+            self._record_nondeterminism(f'the autopilot has used the disk: {used}')
         elif step is not None and (sentence := watch.wrong_schedule(step)):
-            self._note_gap(sentence)
+            self._record_nondeterminism(sentence)

@@ -61,7 +61,7 @@ class EarlyFrames:
             time_us, STILL.wind_enu if wind is None else wind.velocity_enu)
 
     def _sample_of(self, blocks: typing.Sequence[Block | None]) -> NextSample | None:
-        """Return what makes the sample of these blocks, None if it is not made early."""
+        """Return the maker of the sample of these blocks, None if it is not made early."""
         if list(map(type, blocks)) != [DynamicsBlock, SensorBlock]:
             return None
         dynamics, imu = typing.cast('tuple[DynamicsBlock, SensorBlock]', blocks)
@@ -86,7 +86,7 @@ class EarlyFrames:
         return self._frames.early(self._time_us, measured)
 
     def _measured(self, sample: NextSample) -> dict[str, typing.Any]:
-        """Return what the other sensors measure."""
+        """Return the measurements of the other sensors."""
         inputs = self._held | {'ground_truth/odom': sample.truth()}
         if is_due(self._time_us, self._dynamics.battery_period_us):
             inputs['battery_state'] = published(sample.battery())

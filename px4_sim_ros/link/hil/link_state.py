@@ -192,7 +192,7 @@ class LinkReport:
             is_warning, f'{self.state.value} at t = {seconds_text(self.time_us)}: {sentence}'))
 
     def take_events(self) -> list[LinkEvent]:
-        """Return what there is to say about the link since the last call."""
+        """Return the events of the link since the last call."""
         events, self.events = self.events, []
         return events
 

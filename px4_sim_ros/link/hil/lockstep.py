@@ -30,7 +30,7 @@ from px4_sim_ros.link.hil.server import Deadline, HilServer
 from px4_sim_ros.link.hil.silence import Ask, Outputs, Silence
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
-from px4_sim_ros.step.repeatability import Gap
+from px4_sim_ros.step.repeatability import NonRepeatability
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.
 _TRUSTED_REPLIES = 50
@@ -74,7 +74,7 @@ class Lockstep:
         self.report = LinkReport()
         self._matcher = ReplyMatcher(self.report.count)
         self._server.count = self.report.count
-        self._boot = Boot(server, parameters, self.note_gap)
+        self._boot = Boot(server, parameters, self.record_nondeterminism)
         self._silence = Silence(server, ask)
         self._sent_s = 0.0                       # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over
@@ -88,7 +88,7 @@ class Lockstep:
         self.early_steps = 0                     # whose frames were sent before they had begun
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self._boot.spent_s = 0.0
-        self._gap: Gap | None = None             # the first one
+        self._gap: NonRepeatability | None = None             # the first one
         self._matcher.reset_counters()
 
     def _begin_connection(self) -> None:
@@ -134,7 +134,8 @@ class Lockstep:
         early, self._early, self._frames_after = self._early, None, None
         if self._matcher.sent_us == time_us:
             if early is not None and early != frames:
-                self.note_gap('its frames had been sent before something else was measured')
+                self.record_nondeterminism(
+                    'its frames had been sent before something else was measured')
             return early is not None
         is_first = self._matcher.sent_us == NONE_US
         if is_first:
@@ -193,7 +194,7 @@ class Lockstep:
             self.report.add_silence('the autopilot is connected, and has answered no step since'
                                     f' t = {seconds_text(self._connected_us)}')
         if self._has_gone():
-            self.note_gap('the autopilot has gone')
+            self.record_nondeterminism('the autopilot has gone')
             return self._without_autopilot()
         self._boot.look_for_gaps(time_us)
         if reply is not None:
@@ -324,9 +325,9 @@ class Lockstep:
         """Whether an autopilot is connected whose boot is waited for."""
         return self._boot.is_under_way
 
-    def note_gap(self, sentence: str) -> None:
-        """Remember the first thing that may be otherwise if the run is repeated."""
-        self._gap = self._gap or Gap(self.report.time_us, sentence)
+    def record_nondeterminism(self, sentence: str) -> None:
+        """Record a source of non-repeatability; the first one is kept."""
+        self._gap = self._gap or NonRepeatability(self.report.time_us, sentence)
 
     def look_last(self, step: int | None) -> None:
         """See at the end of the flight whether the autopilot has run all the time as it has to.
@@ -447,7 +448,7 @@ class Lockstep:
         if self._unanswered_us == NONE_US and self.state is not _FREEWHEEL:
             self._unanswered_us = time_us
         if was_locked:
-            self.note_gap('the step was not answered in time')
+            self.record_nondeterminism('the step was not answered in time')
             self.report.stall(self._silence_text(self._reply_timeout_s()))
             self._untrusted = _TRUSTED_REPLIES
         if self._is_silent():

@@ -15,7 +15,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.jit.fast_namedtuple import quickly
+from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.link.fast_frames import FrameReader
 from px4_sim_ros.link.hil.codec import ActuatorControls, ModeFlag
 from px4_sim_ros.link.hil.link_state import Count
@@ -26,7 +26,7 @@ from px4_sim_ros.model.timebase import seconds_text
 # As a plain number: operations on flags take a microsecond each.
 _ARMED = int(ModeFlag.ARMED)
 
-_controls_of = quickly(ActuatorControls)
+_controls_of = fast_namedtuple(ActuatorControls)
 
 # Of a payload: after the time and the flags, 16 floats of 32 bits.
 _CONTROLS = slice(16, 80)

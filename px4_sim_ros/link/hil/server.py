@@ -203,7 +203,7 @@ class HilServer:
         return not self._unsent and not any(waiting)
 
     def receive(self, timeout_s: float) -> bytes:
-        """Return what the client sent, waiting at most `timeout_s`; empty when nothing came.
+        """Return the client's bytes, waiting at most `timeout_s`; empty when none came.
 
         Ends early when a further client had to be refused. Afterwards `connected` is false if
         the client went away.
@@ -223,7 +223,7 @@ class HilServer:
         return b''
 
     def _receive_awake(self, awake: WaitingAwake, timeout_s: float) -> bytes:
-        """Return what comes within `AWAKE_S`, without sleeping, if that pays."""
+        """Return the bytes that come within `AWAKE_S`, without sleeping, if that pays."""
         now_s = time.perf_counter()
         if not awake.look(now_s):
             return b''
@@ -233,7 +233,7 @@ class HilServer:
         return data
 
     def _read(self) -> bytes:
-        """Return what has come from the client; close the connection at its end."""
+        """Return the bytes of the client; close the connection at its end."""
         if self._client is None:
             return b''
         try:

@@ -62,7 +62,7 @@ class Silence:
         return self._process is not None and self._server.is_delivered and rests(self._process)
 
     def outputs(self, time_us: int) -> Outputs | None:
-        """Return what the outputs are in a step without an answer; None if that is not known."""
+        """Return the outputs in a step without an answer; None if they are not known."""
         if self._asked_us is None or (
                 self._outputs is not None and time_us - self._asked_us >= _OUTPUT_PERIOD_US):
             self._asked_us, self._outputs = time_us, _outputs_of(self._ask())

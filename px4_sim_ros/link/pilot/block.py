@@ -28,7 +28,7 @@ from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
-from px4_sim_ros.step.repeatability import FLOWN, OVER_US, Gap
+from px4_sim_ros.step.repeatability import FLOWN, OVER_US, NonRepeatability
 from px4_sim_ros.step.side_topics import AUTOPILOT_STATUS, ESTIMATE, SET_POINT
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
@@ -104,7 +104,7 @@ class PilotBlock(Block):
         self._course = self.course(self._pilot)
 
     def course(self, pilot: Pilot) -> Course[None]:
-        """Return what it does, which is resumed every 20 ms of simulated time until it ends.
+        """Return its course, which is resumed every 20 ms of simulated time until it ends.
 
         In a class of your own that can be anything that MAVLink offers.
         """
@@ -121,7 +121,7 @@ class PilotBlock(Block):
         self._sticks, self._is_by_hand = StickLine(), False
         self.over_us: int | None = None
         """The simulated time at which the end of the mission was reported."""
-        self._gap: Gap | None = None
+        self._gap: NonRepeatability | None = None
         self._begun_us = 0
         self._items = 0                    # of the mission, that are flown
         # Where the vehicle truly stood at first, and is: for what is reported, not for the mission.
@@ -202,13 +202,13 @@ class PilotBlock(Block):
     def _move_sticks(self, time_us: int, faults: Faults) -> None:
         assert self._pilot is not None, 'there is one'
         if self._is_by_hand and self._gap is None:
-            self._gap = Gap(time_us, 'the sticks were moved by hand')
+            self._gap = NonRepeatability(time_us, 'the sticks were moved by hand')
         link, sticks = self._pilot.link, self._sticks.at(time_us, faults)
         if sticks is not None:
             link.send(manual_control(link.mav, link.system_id, sticks))
 
     def _state_of(self, link: PilotLink) -> AutopilotState:
-        """Return what the autopilot has said last: the same object while it is the same."""
+        """Return the autopilot's last state: the same object while it is the same."""
         state = AutopilotState(
             link.mode, link.armed, link.on_ground, link.failsafe, self._items, self._is_over,
             self._failure, tuple(link.texts), self._moved(link), self._requests.answers())
@@ -237,7 +237,7 @@ class PilotBlock(Block):
         assert self._pilot is not None, 'there is one'
         link = self._pilot.link
         if link.stranger is not None and self._gap is None:
-            self._gap = Gap(
+            self._gap = NonRepeatability(
                 time_us, f'MAVLink system {link.stranger} talks to the autopilot as well')
         if link.ignored and not self._has_reported_ignored:
             self._has_reported_ignored = True
@@ -283,13 +283,13 @@ class PilotBlock(Block):
             self._pilot = None
 
     def status(self) -> BlockStatus | None:
-        """Return what it has achieved last."""
+        """Return the last event of the mission and the counters."""
         if self._pilot is None:
             return None
         return BlockStatus(bool(self._failure), self._sentence, self.values() | self._heard())
 
     def _heard(self) -> dict[str, object]:
-        """Return what the autopilot has said of itself last, and how often by topic."""
+        """Return the autopilot's last telemetry, and how often by topic."""
         if self._pilot is None or self._status is None:
             return {}
         link = self._pilot.link
@@ -298,7 +298,7 @@ class PilotBlock(Block):
                 **({'ignored_datagrams': link.ignored} if link.ignored else {})}
 
     def values(self) -> dict[str, object]:
-        """Return what it reports in numbers and names, also after it was closed."""
+        """Return its report in numbers and names, also after it was closed."""
         return {'mission': self._mission.name, FLOWN: self._is_over and not self._failure,
                 **({OVER_US: self.over_us} if self.over_us is not None else {}),
                 **(self._gap.values() if self._gap else {})}

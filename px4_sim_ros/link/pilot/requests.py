@@ -163,18 +163,18 @@ class Requests:
         self._answers.append(Answer(request.event, refusal))
 
     def answers(self) -> tuple[Answer, ...]:
-        """Return what was answered since the last call."""
+        """Return the answers since the last call."""
         found, self._answers = tuple(self._answers), []
         return found
 
 
 def _rounded(value: float, kind: int) -> float:
-    """Return what the autopilot can have of a value."""
+    """Return a value as the autopilot can hold it."""
     return struct.unpack('<f', struct.pack('<f', value))[0] if kind == _REAL32 else value
 
 
 def _silence(request: _Request) -> str:
-    """Return what it means that the autopilot has not answered."""
+    """Return the meaning of a missing answer."""
     limit = f'within {_ANSWER_US // US_PER_S} s'
     if request.is_accepted:
         return f'the autopilot is not in mode {request.mode} {limit}'

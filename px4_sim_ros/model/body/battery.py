@@ -50,13 +50,13 @@ class Battery:
             for i, (charge, polarisation) in enumerate(zip(state[::2], state[1::2]))]
 
     def rates(self, state: State, voltage_v: float) -> np.ndarray:
-        """Return what `pack_rates` sets for these packs."""
+        """Return the rates of charge and polarisation of these packs."""
         rates = np.empty(len(state))
         pack_rates(self.constants, np.array(state, float), float(voltage_v), rates)
         return rates
 
     def charge_ah(self, state: State) -> float:
-        """Return what is left in all packs."""
+        """Return the charge of all packs."""
         charge: float = sum(
             c * pack.capacity_ah for c, pack in zip(state[::2], self.model.packs))
         return charge * self.capacity_share

@@ -79,7 +79,7 @@ def _wheel(
 def contact_constants(
     model: ContactModel, points_m: typing.Sequence[Vector],
 ) -> dict[str, float]:
-    """Return what the functions below need in a record, by name."""
+    """Return the constants of the functions below, by name."""
     return {'stiffness_n_m': model.stiffness_n_m, 'damping_n_s_m': model.damping_n_s_m,
             'reach_m': reach_m(points_m)}
 

@@ -11,7 +11,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.jit.code_cache import IS_PLAIN
-from px4_sim_ros.jit.fast_namedtuple import quickly
+from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.body.alterations import Alterations
 from px4_sim_ros.model.body.battery import Battery
 from px4_sim_ros.model.body.contact import no_anchors
@@ -52,7 +52,7 @@ from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import Environment
 
-_truth_of = quickly(Truth)
+_truth_of = fast_namedtuple(Truth)
 
 _NOTHING = (0.0, 0.0, 0.0)
 _SETTLING_US, _AT_REST = 20_000_000, 1e-6      # m/s and rad/s
@@ -223,7 +223,7 @@ class Dynamics:
         return self._adaptive is None and not IS_PLAIN
 
     def twin(self, imu: np.ndarray) -> Twin:
-        """Return what moves as this does, and feels what an IMU does.
+        """Return a twin of this motion, with the sample of an IMU.
 
         :param imu: the numbers of the IMU, see `felt`
         """
@@ -355,7 +355,7 @@ class Dynamics:
 def _readers(
     actuators: int, servos: int, packs: int, angles: int, outputs: int,
 ) -> tuple[operator.itemgetter[typing.Any], operator.itemgetter[typing.Any]]:
-    """Return what reads the parts of a `Truth`, and voltage, current and vortex ring.
+    """Return a reader of the parts of a `Truth`, and voltage, current and vortex ring.
 
     Each takes the numbers from the state on, and is given where the parts of these begin.
     """

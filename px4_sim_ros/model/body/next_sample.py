@@ -66,7 +66,7 @@ class NextSample:
         return True
 
     def after(self, references: typing.Sequence[float]) -> ImuMeasurement | None:
-        """Return what the IMU reads after a step with these references; None if that is wild."""
+        """Return the IMU's sample after a step with these references; None if it is wild."""
         self._hold(*self._wind_and_force, *references)
         if not self._advance():
             return None

@@ -114,7 +114,7 @@ class Load(typing.NamedTuple):
 
     @classmethod
     def none(cls, rotor: RotorModel) -> Load:
-        """Return what draws no power, with the torque that is left to the vehicle in hover.
+        """Return the model without power, with the torque that is left to the vehicle in hover.
 
         It is at least that of an ideal propeller.
         """

@@ -31,7 +31,7 @@ class Subject(typing.NamedTuple):
     blocks: typing.Collection[str]         # of the graph
 
 
-class Onset(typing.NamedTuple):
+class ActionContext(typing.NamedTuple):
     """How things are when an action begins."""
 
     name: str                      # of its event
@@ -80,7 +80,7 @@ class Action(Parameters):
         """Return whether it changes a block: one that changes several begins at each."""
         return block == self.block
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Return its effect on the values of the block from now on."""
         raise NotImplementedError
 
@@ -138,7 +138,7 @@ class FaultChain:
         self._last: typing.Any = None
 
     def of(self, time_us: int, value: typing.Any, faults: Faults) -> typing.Any:
-        """Return what becomes of a value; None if an action takes it away.
+        """Return the changed value; None if an action takes it away.
 
         :param faults: those that are in force, also on other blocks
         """
@@ -157,6 +157,6 @@ class FaultChain:
         for fault in faults:
             if fault.action.changes(self._block):
                 key = fault.name, fault.since_us
-                self._effects[key] = before.get(key) or fault.action.begin(Onset(
+                self._effects[key] = before.get(key) or fault.action.begin(ActionContext(
                     *key, self._block, self._world, self._vehicle, self._last, value))
         self._faults = faults

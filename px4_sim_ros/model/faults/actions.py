@@ -115,7 +115,7 @@ def read_action(
 
 
 def meaning(action: type[Action]) -> str:
-    """Return what an action does, in a line."""
+    """Return the effect of an action, in a line."""
     return (action.__doc__ or '').partition('\n')[0]
 
 
@@ -148,7 +148,7 @@ def _text(value: typing.Any) -> str:
 
 
 def faults_to_plain(faults: Faults) -> list[dict[str, typing.Any]]:
-    """Return what `faults_from_plain` reads: only texts, numbers, lists and mappings."""
+    """Return the input of `faults_from_plain`: only texts, numbers, lists and mappings."""
     return [{'name': fault.name, 'since_us': fault.since_us,
              'action': _NAMES.get(type(fault.action)) or fault.action.kind,
              'with': dataclasses.asdict(fault.action)} for fault in faults]

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.faults.action import MOTION, WIND, Action, Effect, Onset
+from px4_sim_ros.model.faults.action import MOTION, WIND, Action, ActionContext, Effect
 from px4_sim_ros.model.faults.channels import CHANNELS, ChannelAccess
 from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
 from px4_sim_ros.model.frames import Vector
@@ -27,7 +27,7 @@ class WindAction(Action):
         """The wind."""
         return WIND
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Add the velocity of this time."""
         velocity = self.velocity(onset)
 
@@ -36,8 +36,8 @@ class WindAction(Action):
             return x + u, y + v, z + w
         return effect
 
-    def velocity(self, onset: Onset) -> typing.Callable[[int], Vector]:
-        """Return what is added, ENU in m/s, by the time in us."""
+    def velocity(self, onset: ActionContext) -> typing.Callable[[int], Vector]:
+        """Return the added wind, ENU in m/s, by the time in us."""
         raise NotImplementedError
 
 
@@ -63,7 +63,7 @@ class MoreWind(_Horizontal):
 
     DEFAULTS: typing.ClassVar = {'climb_m_s': 0.0, 'over_s': 0.0}
 
-    def velocity(self, onset: Onset) -> typing.Callable[[int], Vector]:
+    def velocity(self, onset: ActionContext) -> typing.Callable[[int], Vector]:
         """Grow, then stay."""
         x, y, _ = self.horizontal()
 
@@ -80,7 +80,7 @@ class Gust(_Horizontal):
 
     duration_s: float = parameter('from calm to calm', 's', minimum=0.001)
 
-    def velocity(self, onset: Onset) -> typing.Callable[[int], Vector]:
+    def velocity(self, onset: ActionContext) -> typing.Callable[[int], Vector]:
         """Rise and fall, then nothing."""
         x, y, _ = self.horizontal()
 
@@ -100,7 +100,7 @@ class Turbulence(WindAction):
     intensity_m_s: float = parameter('1-sigma on each axis', 'm/s', minimum=0, maximum=100)
     correlation_time_s: float = parameter('how slowly it changes', 's', above=0)
 
-    def velocity(self, onset: Onset) -> typing.Callable[[int], Vector]:
+    def velocity(self, onset: ActionContext) -> typing.Callable[[int], Vector]:
         """Draw the next of each axis."""
         period_s = onset.world.period_us(WIND) / US_PER_S
         stream = onset.stream()
@@ -127,7 +127,7 @@ class AirDensity(MotionAction):
         """Return whether it is the motion or an airspeed sensor."""
         return block == MOTION or kind_and_index(block)[0] == _AIRSPEED
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Multiply the density, or the dynamic pressure, which is proportional to it."""
         if onset.block == MOTION:
             def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:

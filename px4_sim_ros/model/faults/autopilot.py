@@ -9,7 +9,7 @@ import re
 import typing
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.faults.action import AUTOPILOT, LINK, RECORD, Action, Effect, Onset
+from px4_sim_ros.model.faults.action import AUTOPILOT, LINK, RECORD, Action, ActionContext, Effect
 from px4_sim_ros.model.faults.channels import DelayAction
 from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
 from px4_sim_ros.model.parameters import parameter
@@ -24,7 +24,7 @@ class RepliesLate(DelayAction, MotionAction):
     delay_s: float = parameter('how late, besides the step that it always takes', 's', above=0,
                                maximum=10)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Hold the last command until the delay is over; then each is late by it."""
         late = self.delay_line(onset.last and (
             onset.since_us - onset.world.step_us, onset.last.references_rad_s))
@@ -40,7 +40,7 @@ class RepliesLost(MotionAction):
 
     DEFAULTS: typing.ClassVar = {'share': 1.0}
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Hold the last command; a random number a step decides whether one is lost."""
         stream = onset.stream()
         held = onset.last.references_rad_s if onset.last is not None else None
@@ -64,7 +64,7 @@ class LinkAction(Action):
         """Who speaks."""
         return self.BLOCK
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Change nothing."""
         return lambda time_us, value: value
 
@@ -109,7 +109,7 @@ class Said(Action):
         """Who says it: the one that speaks to the autopilot, or the scenario itself."""
         return self.BLOCK
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Change nothing."""
         return lambda time_us, value: value
 
@@ -220,7 +220,7 @@ class Sticks(Action):
         """The pilot, who holds them."""
         return AUTOPILOT
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Change no value."""
         return lambda time_us, value: value
 

@@ -35,7 +35,7 @@ class DelayAction(Action):
     def delay_line(
         self, before: tuple[int, Value] | None,
     ) -> typing.Callable[[int, Value], Value]:
-        """Return what takes the value of a time and gives that of `delay_s` ago.
+        """Return a delay line: it takes the value of a time and gives that of `delay_s` ago.
 
         Until the delay is over that is the value before the onset; without one the first.
 

@@ -15,7 +15,7 @@ from px4_sim_ros.model.body.alterations import (
     loaded,
 )
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults.action import MOTION, Action, Effect, Onset, Subject
+from px4_sim_ros.model.faults.action import MOTION, Action, ActionContext, Effect, Subject
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import parameter
 from px4_sim_ros.model.rotation import total
@@ -60,7 +60,7 @@ class MotorAction(MotionAction):
             raise ParameterError(f'{owner}.motor = {self.motor}: must be at most {rotors}, as many'
                                  f' as {subject.vehicle.name} has')
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Change one of the references."""
         index = self.motor - 1
         before = onset.last.references_rad_s[index] if onset.last is not None else 0.0
@@ -75,7 +75,7 @@ class MotorAction(MotionAction):
     def reference(
         self, before_rad_s: float, step_s: float,
     ) -> typing.Callable[[float], float]:
-        """Return what becomes of the reference of each step.
+        """Return the change of each step's reference.
 
         :param before_rad_s: the reference of the last step before
         """
@@ -136,7 +136,7 @@ class Push(MotionAction):
     force_n: tuple[float, float, float] = parameter(
         'east, north, up', 'N', minimum=-1e5, maximum=1e5)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Add the force."""
         x, y, z = self.force_n
 
@@ -154,7 +154,7 @@ class Torque(MotionAction):
         'about forward (right side down), left (nose down) and up (nose to the left)', 'N m',
         minimum=-1e5, maximum=1e5)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Add the moment."""
         return lambda time_us, inputs: inputs.with_altered(
             torque_flu=total(inputs.altered.torque_flu, self.torque_n_m))
@@ -188,7 +188,7 @@ class Payload(MotionAction):
                                  f' {subject.vehicle.body.inertia_kg_m2}')
         body.check(owner)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Add the mass and the inertia."""
         return lambda time_us, inputs: inputs._replace(altered=self._altered(inputs.altered))
 
@@ -229,7 +229,7 @@ class BatteryCells(BatteryAction):
                                  f' {built.of}')
         return built
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Leave the share of the cells that work."""
         share = (self.of - self.shorted) / self.of
         return lambda time_us, inputs: inputs.with_altered(
@@ -242,7 +242,7 @@ class BatteryResistance(BatteryAction):
 
     factor: float = parameter('of the resistance', above=0, maximum=1e3)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Multiply it."""
         return _multiply('resistance_factor', self.factor)
 
@@ -253,7 +253,7 @@ class BatteryCapacity(BatteryAction):
 
     share: float = parameter('of the capacity that is left', above=0, maximum=1)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Multiply it."""
         return _multiply('capacity_share', self.share)
 
@@ -289,7 +289,7 @@ class ServoAction(MotionAction):
                 f'{owner}.servo = {self.servo!r}: there is no such servo'
                 f"{did_you_mean(self.servo, names)}; {subject.vehicle.name} has {', '.join(names)}")
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Change one of the references."""
         vehicle = onset.vehicle
         index = len(vehicle.rotors) + vehicle.actuator_indices[self.servo]
@@ -304,7 +304,7 @@ class ServoAction(MotionAction):
         return effect
 
     def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
-        """Return what becomes of the angle that is asked for in each step, rad.
+        """Return the change of each step's commanded angle, rad.
 
         :param asked_rad: the angle that was asked for in the last step before
         :param reached_rad: that which the servo has

@@ -8,7 +8,7 @@ import itertools
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults.action import Action, Effect, Onset, Subject
+from px4_sim_ros.model.faults.action import Action, ActionContext, Effect, Subject
 from px4_sim_ros.model.faults.channels import (
     CHANNELS,
     ChannelAccess,
@@ -50,7 +50,7 @@ class SensorOff(SensorAction):
 
     SILENCES = True
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Take every measurement away."""
         return lambda time_us, measurement: None
 
@@ -59,7 +59,7 @@ class SensorOff(SensorAction):
 class SensorFrozen(SensorAction):
     """It repeats its last measurement, with new stamps."""
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Hold the last measurement; the first, if there was none before."""
         held = onset.last
 
@@ -76,7 +76,7 @@ class SensorDelay(DelayAction, SensorAction):
 
     delay_s: float = parameter('how late', 's', above=0, maximum=60)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Repeat the last measurement until the delay is over; from then on all are late by it."""
         late = self.delay_line(onset.last and (onset.last.time_us, onset.last))
         return lambda time_us, measurement: late(time_us, measurement)._replace(time_us=time_us)
@@ -112,7 +112,7 @@ class ChannelAction(SensorAction):
             raise ParameterError(f'{owner}: {len(self.numbers)} numbers for {self._channel} of'
                                  f' {self.sensor}: must be {size}, or one for all axes')
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Change the numbers of the channel."""
         channel = channels_of(self.sensor)[self._channel]
         access = ChannelAccess(channel, onset.world)
@@ -120,8 +120,8 @@ class ChannelAction(SensorAction):
         return lambda time_us, measurement: access.changed(
             measurement, lambda numbers: change(time_us, numbers))
 
-    def change(self, onset: Onset, size: int) -> _Change:
-        """Return what becomes of the numbers of a channel with so many axes."""
+    def change(self, onset: ActionContext, size: int) -> _Change:
+        """Return the change of a channel's numbers, for so many axes."""
         raise NotImplementedError
 
 
@@ -147,7 +147,7 @@ class SensorBias(ChannelAction):
         """The bias."""
         return self.value
 
-    def change(self, onset: Onset, size: int) -> _Change:
+    def change(self, onset: ActionContext, size: int) -> _Change:
         """Add it."""
         value = _for_axes(self.value, size)
 
@@ -170,7 +170,7 @@ class SensorDrift(ChannelAction):
         """The rate."""
         return self.per_s
 
-    def change(self, onset: Onset, size: int) -> _Change:
+    def change(self, onset: ActionContext, size: int) -> _Change:
         """Add rate times age."""
         rates = _for_axes(self.per_s, size)
         return lambda time_us, numbers: _sum(
@@ -188,7 +188,7 @@ class SensorScale(ChannelAction):
         """The factors."""
         return self.factor
 
-    def change(self, onset: Onset, size: int) -> _Change:
+    def change(self, onset: ActionContext, size: int) -> _Change:
         """Multiply."""
         factors = _for_axes(self.factor, size)
         return lambda time_us, numbers: tuple(a * f for a, f in zip(numbers, factors))
@@ -206,7 +206,7 @@ class SensorNoise(ChannelAction):
         """The standard deviations."""
         return self.sigma
 
-    def change(self, onset: Onset, size: int) -> _Change:
+    def change(self, onset: ActionContext, size: int) -> _Change:
         """Add the next random numbers."""
         sigmas, stream = _for_axes(self.sigma, size), onset.stream()
         return lambda time_us, numbers: _sum(
@@ -225,7 +225,7 @@ class SensorSpikes(ChannelAction):
         """The heights."""
         return self.value
 
-    def change(self, onset: Onset, size: int) -> _Change:
+    def change(self, onset: ActionContext, size: int) -> _Change:
         """Add a spike when a random number says so: two of them a sample."""
         stream, period_s = onset.stream(), onset.world.period_us(self.sensor) / US_PER_S
         up = _for_axes(self.value, size)
@@ -254,7 +254,7 @@ class SensorAxes(ChannelAction):
                 f"{owner}.axes = {self.axes!r}: must be x, y and z in an order, each with or"
                 " without a minus, such as '-y x z'")
 
-    def change(self, onset: Onset, size: int) -> _Change:
+    def change(self, onset: ActionContext, size: int) -> _Change:
         """Change places and signs."""
         sources = [('xyz'.index(axis[-1]), -1.0 if axis[0] == '-' else 1.0)
                    for axis in self.axes.split()]
@@ -281,7 +281,7 @@ class ReceiverAction(SensorAction):
 class GnssDenied(ReceiverAction):
     """It has no fix; position and velocity stay those of the last one, as in an outage."""
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Hold the last fix."""
         held: GnssMeasurement | None = onset.last
 
@@ -301,7 +301,7 @@ class GnssJammed(ReceiverAction):
     horizontal_accuracy_m: float = parameter('what it reports', 'm', above=0, maximum=600)
     vertical_accuracy_m: float = parameter('what it reports', 'm', above=0, maximum=600)
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Add white noise."""
         stream = onset.stream()
         position, velocity = (ChannelAccess(c, onset.world) for c in CHANNELS['gps'].values())
@@ -335,7 +335,7 @@ class GnssSpoofed(ReceiverAction):
         built = super().from_mapping(owner, {**values, 'path': ()})
         return dataclasses.replace(built, path=_path(f'{owner}.path', values.get('path')))
 
-    def begin(self, onset: Onset) -> Effect:
+    def begin(self, onset: ActionContext) -> Effect:
         """Add the path."""
         position, velocity = (ChannelAccess(c, onset.world) for c in CHANNELS['gps'].values())
 

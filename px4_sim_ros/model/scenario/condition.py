@@ -41,7 +41,7 @@ class Condition(typing.Protocol):
         """What it says, for the user."""
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what `read_condition` reads."""
+        """Return the mapping that `read_condition` reads."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Between:
         return f"{self._name} {' and '.join(bounds)}"
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what a file says."""
+        """Return the content of a file."""
         bounds = {name: value for name, value in zip(_BOUNDS, (self.above, self.below))
                   if math.isfinite(value)}
         return {self.quantity: bounds | ({'event': self.event} if self.event else {})}
@@ -114,7 +114,7 @@ class Is:
         return f'{self.quantity} is {_word(self.wanted)}'
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what a file says."""
+        """Return the content of a file."""
         return {self.quantity: self.wanted}
 
 
@@ -135,7 +135,7 @@ class Says:
         return f'the autopilot says {self.wanted!r}'
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what a file says."""
+        """Return the content of a file."""
         return {TEXT: self.wanted}
 
 
@@ -156,7 +156,7 @@ class All:
         return ', '.join(part.text for part in self.parts)
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what a file says."""
+        """Return the content of a file."""
         return {key: value for part in self.parts for key, value in part.to_mapping().items()}
 
 

@@ -57,7 +57,7 @@ class Course:
         return [*self._begun_us, *(event.name for event in self._pending)]
 
     def expect(self, expectation: Expectation) -> Watch:
-        """Expect something more from the next step on; return what judges it."""
+        """Expect something more from the next step on; return its judge."""
         watch = expectation.watch()
         self._watches.append(watch)
         return watch
@@ -66,7 +66,7 @@ class Course:
         self, time_us: int, truth: Truth, battery: BatteryStatus | None,
         autopilot: AutopilotState,
     ) -> Faults:
-        """Return what is in force from this time on."""
+        """Return the actions in force from this time on."""
         self._start_enu = self._start_enu or truth.position_enu
         situation = self.situation = Situation(
             time_us, truth, self._start_enu, battery, autopilot, self._begun_us)
@@ -141,7 +141,7 @@ class Course:
         return True
 
     def verdicts(self) -> Verdicts:
-        """Return what has become of the expectations by now."""
+        """Return the verdicts so far."""
         found = [watch.verdict() for watch in self._watches]
         found += filter(None, map(self._verdict_on, self._asked.values()))
         return tuple(found) if self._in_vain is None else (*found, self._in_vain)

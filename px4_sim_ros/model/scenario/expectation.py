@@ -47,7 +47,7 @@ class Expectation:
         return ' '.join(parts)
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what `read_expectation` reads."""
+        """Return the mapping that `read_expectation` reads."""
         found: dict[str, typing.Any] = {self.kind: self.condition.to_mapping()}
         if self.from_us:
             found['from_s'] = self.from_us / US_PER_S
@@ -57,7 +57,7 @@ class Expectation:
             ('after', self.after), ('until', self.until)) if condition is not None}
 
     def watch(self) -> Watch:
-        """Return what judges it in a flight."""
+        """Return its judge in a flight."""
         return Watch(self)
 
 
@@ -120,7 +120,7 @@ class Watch:
             self._extreme = found, now_us
 
     def verdict(self) -> Verdict:
-        """Return what has become of it by now."""
+        """Return its verdict so far."""
         e, text = self._expectation, self._expectation.text
         if self._extreme is None:
             # Nothing had to hold yet; what has to come has not.

@@ -43,7 +43,7 @@ class Event:
         return f'{self.name}: {action_text(self.action)}'
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what a file says; an action of the user's is called as its class is."""
+        """Return the content of a file; an action of the user's has the name of its class."""
         found: dict[str, typing.Any] = {'name': self.name}
         if self.at_us is not None:
             found['at_s'] = self.at_us / US_PER_S

@@ -157,7 +157,7 @@ class _Outage:
 
 
 def _quantile(probability: float) -> float:
-    """Return what a standard normal number is below with this probability."""
+    """Return the quantile of the standard normal distribution."""
     if 0.0 < probability < 1.0:
         return statistics.NormalDist().inv_cdf(probability)
     return math.inf if probability else -math.inf

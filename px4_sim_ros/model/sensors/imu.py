@@ -7,7 +7,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.jit.fast_namedtuple import quickly
+from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
@@ -180,14 +180,14 @@ class ImuMeasurement(typing.NamedTuple):
     rate_variance: float
 
 
-_measurement_of = quickly(ImuMeasurement)
+_measurement_of = fast_namedtuple(ImuMeasurement)
 
 
 def ideal_sample(
     rotation: tuple[float, ...], velocity_flu: Vector, acceleration_flu: Vector, rate_flu: Vector,
     gravity_m_s2: float, earth_rate_flu: Vector,
 ) -> tuple[Vector, Vector]:
-    """Return what an ideal IMU at the centre of mass reads: specific force and rate, in FLU.
+    """Return the sample of an ideal IMU at the centre of mass: specific force and rate, FLU.
 
     The force is a + 2 W x v - g, with the acceleration a over an Earth that turns by W. It is
     compiled as well, for `body.felt`.

@@ -295,7 +295,7 @@ class Vehicle:
             for i, model, stops in self._rotor_controls])
 
     def references(self, controls: typing.Sequence[float], armed: bool) -> tuple[float, ...]:
-        """Return what the controls of an autopilot, -1..1, ask of rotors, motors and servos."""
+        """Return the references of rotors, motors and servos for an autopilot's controls, -1..1."""
         speeds = self.rotor_speed_references_rad_s(controls, armed)
         if not self.actuator_indices:
             return speeds

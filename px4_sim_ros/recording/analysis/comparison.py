@@ -281,7 +281,7 @@ class _Counter:
             self._first = Difference(self._topic, time_us, *self._difference(one, other))
 
     def result(self) -> TopicComparison:
-        """Return what was counted."""
+        """Return the counts."""
         return TopicComparison(
             self._equal, self._differ, self._only_one, self._only_other, self._first)
 

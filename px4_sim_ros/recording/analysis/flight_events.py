@@ -90,7 +90,7 @@ def _at(time_us: int, kind: str, who: str, text: str) -> Mark:
 def _log_marks(
     run: RunDescription, log: typing.Iterable[SideMessage],
 ) -> typing.Iterator[Mark]:
-    """Yield what pilot and scenario have logged, and all warnings and errors, each text once."""
+    """Yield logs of pilot and scenario, and all warnings and errors, each text once."""
     troubles = []
     for received_us, message in log:
         if not _is_of(run, message.name):

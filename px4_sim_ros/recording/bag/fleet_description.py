@@ -70,7 +70,7 @@ class FleetDescription:
         return int(self._first.parameters['hil_bridge']['instance'])
 
     def encounters(self) -> Encounters:
-        """Return what looks at how near the vehicles come to each other."""
+        """Return the observer of encounters between the vehicles."""
         return Encounters({name: reach_m(run.recorded_vehicle)
                            for name, run in self.members.items()}, self.near_miss_m)
 

@@ -174,7 +174,7 @@ class McapFile:
         self._stream.flush()
 
     def take_chunk(self) -> typing.Callable[[], None]:
-        """Return what writes the chunk as it is, if there is a message in it; begin another one.
+        """Return the writer of the chunk, if it has a message; begin another one.
 
         It may be called in another thread, when the one before is done, and raises OSError if the
         chunk cannot be written. What can be done before is done: two threads that run Python wait
@@ -195,7 +195,7 @@ class McapFile:
     def _laid_out(
         self, chunk: _Chunk, compression: str, data: typing.Iterable[bytes], size: int,
     ) -> bytes:
-        """Return a chunk that follows now, with the indexes of its messages; take note of it.
+        """Return a chunk that follows now, with the indexes of its messages; record it.
 
         :param data: what it holds, compressed, of so many bytes
         """
@@ -283,7 +283,7 @@ def _do_nothing() -> None:
 
 
 def end_without_summary() -> bytes:
-    """Return what makes a file whole that ends after a chunk."""
+    """Return the end of a file that stops after a chunk."""
     return _bytes_of(DataEnd(0)) + _bytes_of(
         Footer(summary_start=0, summary_offset_start=0, summary_crc=0)) + MAGIC
 

@@ -163,7 +163,7 @@ class RunDescription:
         return yaml.dump(self.to_mapping(), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return what is in that text."""
+        """Return the description in that text."""
         nodes, world = self.graph, self.world
         return dataclasses.asdict(self) | {'graph': {
             'nodes': {name: {'inputs': list(spec.inputs)} for name, spec in nodes.nodes.items()},
@@ -219,7 +219,7 @@ class RunDescription:
 
 
 def read_text(path: str | pathlib.Path) -> bytes:
-    """Return what is in a file that describes a run.
+    """Return the description of a run in a file.
 
     :raises BagError: it cannot be read
     """
@@ -230,7 +230,7 @@ def read_text(path: str | pathlib.Path) -> bytes:
 
 
 def load_description(bag: str | pathlib.Path, text: str | bytes) -> typing.Any:
-    """Return what is in the text that a bag carries.
+    """Return the description in the text of a bag.
 
     :raises BagError: it is no YAML
     """

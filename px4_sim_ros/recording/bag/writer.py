@@ -67,7 +67,7 @@ _CHUNK_BYTES = 16 * 1024 * 1024
 
 
 def topics_of(run: RunDescription | FleetDescription) -> dict[str, TopicInfo]:
-    """Return what a recording of a run contains, by name in the graph.
+    """Return the topics of a recording, by name in the graph.
 
     If there are several vehicles, the namespace is before it.
     """

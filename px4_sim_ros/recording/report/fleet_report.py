@@ -183,7 +183,7 @@ def _events(flight: FleetFlight) -> str:
 
 
 def write_any_report(folder: str | pathlib.Path, path: pathlib.Path) -> BagReader:
-    """Write the report of a recording, or of a vehicle in it; return what was read.
+    """Write the report of a recording, or of a vehicle in it; return the recording.
 
     :raises BagError: the bag cannot be read
     :raises OSError: the page cannot be written

@@ -94,7 +94,7 @@ def _is_height(comparison: SensorComparison) -> bool:
 
 
 def estimate_rows(series: AllSeries) -> list[Row]:
-    """Return what the autopilot takes for its motion, the truth, and the errors.
+    """Return the autopilot's estimate, the truth, and the errors.
 
     Its place is from where its estimate has begun; so all are from the place of the first one.
     """
@@ -180,7 +180,7 @@ def wind_rows(series: AllSeries) -> list[Row]:
 
 
 def sensor_rows(comparisons: typing.Iterable[SensorComparison]) -> dict[str, list[Row]]:
-    """Return what each sensor has measured, and its error, by sensor."""
+    """Return measurements and errors, by sensor."""
     figures: dict[str, list[Row]] = {}
     for c in comparisons:
         axes = c.axes if len(c.axes) > 1 else ('',)

@@ -163,7 +163,7 @@ def time_figure(
 
 
 def _suffix(number: int) -> str:
-    """Return what Plotly adds to the names of the axes of a row, from 1 on."""
+    """Return Plotly's suffix of the axes of a row, from 1 on."""
     return str(number) if number > 1 else ''
 
 

@@ -16,7 +16,7 @@ from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
 from px4_sim_ros.step.lane import Lane, Output
 from px4_sim_ros.step.runner import ALL_NODES, NO_NODES, Runner
-from px4_sim_ros.step.slot import Slot
+from px4_sim_ros.step.slot import BlockSlot
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.step_bag import StepBag
@@ -65,7 +65,7 @@ class BlockHost:
         self.shared_core = shared_core
         self.nodes: dict[str, BlockNode] = {}      # by vehicle, in the order of the graph table
         self._driver: ClockDriver | None = None
-        self._placed: dict[str, Slot] = {}         # that take part in the steps
+        self._placed: dict[str, BlockSlot] = {}         # that take part in the steps
         # By vehicle; none: no node of its was configured. Those of '' have the clock.
         self._publications: dict[str, Publications] = {}
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
@@ -121,7 +121,7 @@ class BlockHost:
                    if node.vehicle == vehicle):
             self._publications[vehicle] = Publications(graph, world, self._wanted, vehicle)
 
-    def place(self, slot: Slot, vehicle: str = '') -> None:
+    def place(self, slot: BlockSlot, vehicle: str = '') -> None:
         """Let a block take part in the steps, from time 0 on."""
         self._placed[qualified(vehicle, slot.name)] = slot
         self.arrange()
@@ -140,7 +140,7 @@ class BlockHost:
         """Begin a new run with the blocks that take part."""
         self._last.clear()
         commands = self._driver.commands if self._driver is not None else {}
-        lanes: dict[str, list[Slot]] = {vehicle: [] for vehicle in commands}
+        lanes: dict[str, list[BlockSlot]] = {vehicle: [] for vehicle in commands}
         for name, node in self.nodes.items():
             placed = lanes.setdefault(node.vehicle, [])
             if name in self._placed:
@@ -149,11 +149,11 @@ class BlockHost:
             Lane(vehicle, slots, commands.get(vehicle)) for vehicle, slots in lanes.items()
         ] or [Lane()])
 
-    def note_flown(self, vehicle: str, over_us: int) -> None:
-        """Take note that the mission of a vehicle was over at a simulated time."""
+    def freeze_fingerprint(self, vehicle: str, over_us: int) -> None:
+        """Record that the mission of a vehicle was over at a simulated time."""
         for node in self.nodes.values():
             if node.vehicle == vehicle:
-                node.note_flown(over_us)
+                node.freeze_fingerprint(over_us)
 
     def go_on(self) -> bool:
         """Run steps for a while; return whether there is more to do just now.
@@ -247,7 +247,7 @@ class HangReport:
         self._usual_s = sys.getswitchinterval()
 
     def __call__(self, block: str, hangs: bool, sentence: str) -> None:
-        """Take note, in another thread, that a block hangs or is back."""
+        """Record, in another thread, that a block hangs or is back."""
         is_left = self._stop.asked       # who has asked for the end before may be gone
         self._stop.note_hang(sentence if hangs else '')
         # What a logger looks up takes thousands of turns, and the block gives each of them up late.

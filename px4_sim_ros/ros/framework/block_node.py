@@ -28,7 +28,7 @@ from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block, BlockConfiguration
-from px4_sim_ros.step.slot import NO_MEASUREMENT, Slot
+from px4_sim_ros.step.slot import NO_MEASUREMENT, BlockSlot
 
 
 class BlockNode(GraphNode):
@@ -52,7 +52,7 @@ class BlockNode(GraphNode):
         :param vehicle: its namespace, if there are several
         """
         self.block: Block | None = None
-        self.slot: Slot | None = None
+        self.slot: BlockSlot | None = None
         self.step_publishers: dict[str, Publisher] = {}
         self._lifecycle_publishers: dict[str, LifecyclePublisher] = {}     # among them
         self._step_subscriptions: dict[str, Subscription] = {}
@@ -88,7 +88,7 @@ class BlockNode(GraphNode):
         self.step_publishers |= self._lifecycle_publishers
         if self._run_world is None:
             remote = self._remote_inputs(nodes)
-            self.slot = Slot(self.spec, nodes, world, remote)
+            self.slot = BlockSlot(self.spec, nodes, world, remote)
             self._subscribe(remote)
             self._by_value = [name for name in self.spec.inputs if name not in remote]
 
@@ -160,8 +160,8 @@ class BlockNode(GraphNode):
         self._run_world = None
         self._host.remove(self.spec.name, self.vehicle)
 
-    def note_flown(self, over_us: int) -> None:
-        """Take note that the mission of its vehicle was over at a simulated time."""
+    def freeze_fingerprint(self, over_us: int) -> None:
+        """Record that the mission of its vehicle was over at a simulated time."""
 
     # The step.
 
@@ -174,7 +174,7 @@ class BlockNode(GraphNode):
             self._host.go_on()
 
     def _on_absence(self, header: Header) -> None:
-        """Take note that a sensor has no measurement at a time."""
+        """Record that a sensor has no measurement at a time."""
         for topic in self._graph.outputs(header.frame_id):
             if topic.name in self._step_subscriptions:
                 self._put(topic.name, stamp_us(header.stamp), lambda: NO_MEASUREMENT)
@@ -200,7 +200,7 @@ class BlockNode(GraphNode):
             'steps': self.slot.steps, 'busy_s': f'{self.slot.busy_s:.6f}'}
 
     def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
-        """Return what the block reports."""
+        """Return the report of the block."""
         found = self.block.status() if self.block is not None else None
         if found is None:
             return super().status()
@@ -214,7 +214,7 @@ class BlockNode(GraphNode):
         return self._host.runner.waits_for(self.spec.name, self.vehicle)
 
     def lockstep_status(self) -> NodeStatus:
-        """Return what the block waits for, and whom the node is connected with."""
+        """Return the inputs that the block waits for, and the node's peers."""
         next_us, waits_for = self.waits_for()
         status = NodeStatus(
             waits_for_us=next_us, waits_for=waits_for,

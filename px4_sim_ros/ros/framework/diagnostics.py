@@ -29,7 +29,7 @@ class Status(typing.NamedTuple):
 
 
 def status_message(node: Node, status: Status) -> DiagnosticStatus:
-    """Return what a node says about itself as a message."""
+    """Return the status of a node as a message."""
     return diagnostic_status(
         node.get_fully_qualified_name(), status.level, status.sentence, status.values, PACKAGE)
 

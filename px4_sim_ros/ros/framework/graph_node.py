@@ -23,7 +23,7 @@ from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros.framework import parameters
 from px4_sim_ros.ros.framework.diagnostics import Diagnostics, Status
 from px4_sim_ros.ros.framework.endpoints import NodeStatus, participant_of
-from px4_sim_ros.ros.framework.lifecycle_node import SoundLifecycleNode, TimedLogger
+from px4_sim_ros.ros.framework.lifecycle_node import StrictLifecycleNode, TimedLogger
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.step import graph
 
@@ -56,7 +56,7 @@ def _reported(transition: _Transition) -> _Transition:
     return wrapped
 
 
-class GraphNode(parameters.OwnRefusals, SoundLifecycleNode):
+class GraphNode(parameters.ParameterValidation, StrictLifecycleNode):
     """A managed node."""
 
     def __init__(self, name: str, vehicle: str = '') -> None:
@@ -119,7 +119,7 @@ class GraphNode(parameters.OwnRefusals, SoundLifecycleNode):
         return 0, {}
 
     def lockstep_status(self) -> NodeStatus:
-        """Return what the node waits for, and whom it is connected with, which asks ROS a lot."""
+        """Return the inputs that the node waits for, and its peers, which asks ROS a lot."""
         return NodeStatus()
 
     # Transitions.

@@ -66,7 +66,7 @@ class TimedLogger:
         return getattr(self._logger, name)
 
 
-class SoundLifecycleNode(LifecycleNode):
+class StrictLifecycleNode(LifecycleNode):
     """Rejects transitions that its state does not have, and has gone when it is destroyed.
 
     It publishes on `/rosout` itself, with simulated time: see `TimedLogger`.
@@ -117,7 +117,7 @@ class SoundLifecycleNode(LifecycleNode):
 # The lifecycle of the node that has all others in hand: its own states follow theirs.
 
 
-class FollowingLifecycle(SoundLifecycleNode):
+class FollowingLifecycle(StrictLifecycleNode):
     """A node that goes through its transitions by itself.
 
     Of these only `shutdown` is for others: it takes the whole graph down, as the service

@@ -34,7 +34,7 @@ _RCLPY_PARAMETERS = ('use_sim_time', 'start_type_description_service', 'qos_over
 _LARGEST_INTEGER = 2 ** 63 - 1
 
 
-class OwnRefusals:
+class ParameterValidation:
     """Mixed into a node, before its class: it refuses values before rclpy does.
 
     rclpy would say neither what is allowed nor why.
@@ -80,7 +80,7 @@ def declare(node: Node, name: str) -> None:
 def _describer(
     node: Node, key: str, default: typing.Any,
 ) -> typing.Callable[[ParameterDescriptor], object]:
-    """Return what gives a parameter its descriptor; it has the default if nothing was given."""
+    """Return the setter of a parameter's descriptor; the value is the default if none is given."""
     value = default
     if node.has_parameter(key):
         given = node.get_parameter(key)
@@ -96,7 +96,7 @@ def _describer(
 
 
 def _defaults(node: Node, name: str) -> FlatParameters:
-    """Return what holds where nothing is given: the defaults, and what the vehicle's file sets."""
+    """Return the values where none are given: the defaults, and those of the vehicle's file."""
     found = default_parameters(name)
     if all(node.has_parameter(key) for key in found):
         return found       # `fly` and launch files give all: that of the vehicle is among them
@@ -137,7 +137,7 @@ def make_read_only(node: Node, live: typing.Container[str]) -> None:
 
 
 def _like(default: typing.Any, given: typing.Any) -> typing.Any:
-    """Return what was given with whole numbers as floats, where those are wanted.
+    """Return the given values, whole numbers as floats where those are wanted.
 
     ROS would hold the parameter as whole numbers and refuse others ever after.
     """

@@ -14,7 +14,7 @@ from rclpy.subscription import Subscription
 from px4_sim_ros.messages import event_messages
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.lifecycle_node import SoundLifecycleNode
+from px4_sim_ros.ros.framework.lifecycle_node import StrictLifecycleNode
 from px4_sim_ros.ros.framework.polling import taken
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
@@ -28,7 +28,7 @@ _TOPIC = f'/{side_topics.VEHICLES.name}'
 class ChangeTeller:
     """Publishes each change, also among the lines of the log: recordings have these."""
 
-    def __init__(self, node: SoundLifecycleNode) -> None:
+    def __init__(self, node: StrictLifecycleNode) -> None:
         self._publisher = node.create_publisher(DiagnosticStatus, _TOPIC, qos.LATCHED_LOG)
         self._node = node
 

@@ -158,7 +158,7 @@ class BringUp:
 
 
 def _part_of(member: Member, status: NodeStatus) -> NodeStatus:
-    """Return what the status of the recorder says of the topics of one vehicle."""
+    """Return the recorder's status of the topics of one vehicle."""
     names = {member.full(name): name for name in (*member.graph.topics, ABSENCE)}
 
     def own(values: dict[str, _Value]) -> dict[str, _Value]:

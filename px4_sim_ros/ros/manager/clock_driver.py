@@ -141,7 +141,7 @@ class ClockDriver:
         return self.clock.begin()
 
     def complete(self, time_us: int) -> None:
-        """Take note that a step is complete."""
+        """Record that a step is complete."""
         started_s = time.monotonic()
         if self.clock.complete(time_us):
             self._on_complete()

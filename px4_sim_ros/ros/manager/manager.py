@@ -38,7 +38,7 @@ _WATCH_S = 0.05
 _CALL_TIMEOUT_S = 1.0
 
 
-class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
+class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycle):
     """Owns simulated time: step k ends at k * step_us, when its command has come.
 
     It brings itself up.

@@ -85,7 +85,7 @@ def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Overdue | N
 
 
 def find_lost_recorder(status: NodeStatus | None, complete_us: int) -> Overdue | None:
-    """Return what stops the recorder; None when it is only slow.
+    """Return the cause that stops the recorder; None when it is only slow.
 
     :param status: the recorder's
     :param complete_us: up to which time all was published
@@ -167,7 +167,7 @@ class OverdueWatch:
             self._inquiry = None
 
     def clear(self) -> None:
-        """Take note that nothing blocks."""
+        """Record that nothing blocks."""
         overdue, self.overdue, self._suspected = self.overdue, None, None
         if overdue is not None:
             self._on_cleared(overdue)
@@ -198,7 +198,7 @@ class OverdueWatch:
         return silent
 
     def _find_blocker(self, statuses: dict[str, NodeStatus | None]) -> Overdue | None:
-        """Return what blocks the step: of several vehicles one, that of no autopilot last."""
+        """Return the cause that blocks the step: of one vehicle, a missing autopilot last."""
         clock, awaited, held = self._clock, self._driver.awaited, None
         for member in self._members:
             # None is awaited where a block has left the steps of its process.

@@ -73,7 +73,7 @@ class StatusPublisher:
 
 
 def _state_of(status: RunStatus) -> object:
-    """Return what is constant while time just runs, or just stands still."""
+    """Return the status without what changes as time runs."""
     return status.state, status.run, status.state == RunState.PAUSED and status.steps
 
 

@@ -250,7 +250,7 @@ class StandardEntities:
             services.offer(DeleteEntity, 'delete_entity', self._delete)
 
     def features(self) -> list[int]:
-        """Return what is offered, as numbers of `SimulatorFeatures`."""
+        """Return the offered features, as numbers of `SimulatorFeatures`."""
         features = [SimulatorFeatures.ENTITY_STATE_GETTING] * self._has_truth
         if self._vehicles is not None:
             features += [SimulatorFeatures.SPAWNING, SimulatorFeatures.DELETING,

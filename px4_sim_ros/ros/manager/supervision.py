@@ -21,7 +21,7 @@ from px4_sim_ros.ros.manager.recorder_watch import RecorderWatch
 from px4_sim_ros.ros.manager.run_control import RunControl
 from px4_sim_ros.step.members import managed
 from px4_sim_ros.step.pacing import PaceWatch
-from px4_sim_ros.step.repeatability import Gap
+from px4_sim_ros.step.repeatability import NonRepeatability
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager.manager import ManagerNode
@@ -45,7 +45,7 @@ class Supervision:
         self._others = ''                      # who publishes /clock as well
         self._looked_s = 0.0
         self._deactivated: set[str] = set()    # nodes that others have stopped
-        self._gap: Gap | None = None           # the first of them that takes part in the step
+        self._gap: NonRepeatability | None = None     # the first of them that acts in the step
         self._pace_watch = PaceWatch(self._clock.step_us)
         self._overdue_watch = OverdueWatch(
             bring_up.members, bring_up.nodes, driver, self._on_overdue, self._on_cleared,
@@ -79,7 +79,7 @@ class Supervision:
         return self._overdue_watch.overdue
 
     def clear(self) -> None:
-        """Take note that the step is complete."""
+        """Record that the step is complete."""
         self._overdue_watch.clear()
 
     def status(self, control: RunControl, lifecycle_state: str) -> RunStatus:
@@ -215,7 +215,7 @@ class Supervision:
         elif start.id == State.TRANSITION_STATE_DEACTIVATING:
             self._deactivated.add(node)
             if self._gap is None and node != 'recorder':
-                self._gap = Gap(self._clock.complete_us, f'{node} was stopped by hand')
+                self._gap = NonRepeatability(self._clock.complete_us, f'{node} was stopped by hand')
             logger.info(f'{node} has stopped at {now}')
         elif goal.id == State.PRIMARY_STATE_ACTIVE and node in self._deactivated:
             self._deactivated.remove(node)

@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.ros.framework.lifecycle_node import SoundLifecycleNode
+from px4_sim_ros.ros.framework.lifecycle_node import StrictLifecycleNode
 from px4_sim_ros.ros.framework.status_client import ChangeTeller
 from px4_sim_ros.ros.manager import sequences
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
@@ -56,7 +56,7 @@ class VehicleControl:
     """Publishes which vehicles join and leave, and serves changes by hand."""
 
     def __init__(
-        self, node: SoundLifecycleNode, owner: Owner, runner: Runner, driver: ClockDriver,
+        self, node: StrictLifecycleNode, owner: Owner, runner: Runner, driver: ClockDriver,
         nodes: typing.Sequence[ManagedNode], vehicles: typing.Sequence[str],
     ) -> None:
         """Offer the services.

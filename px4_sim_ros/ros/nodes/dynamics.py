@@ -137,9 +137,9 @@ class DynamicsNode(BlockNode):
     def _on_pilot_event(self, message: DiagnosticStatus) -> None:
         over_us = event_messages.over_us(message)
         if over_us is not None and 'scenario' not in self._graph.nodes:
-            self.note_flown(over_us)
+            self.freeze_fingerprint(over_us)
 
-    def note_flown(self, over_us: int) -> None:
+    def freeze_fingerprint(self, over_us: int) -> None:
         """Let the fingerprint be that of the flight up to a time.
 
         That of a pilot in another process may be to come.
@@ -156,7 +156,7 @@ class DynamicsNode(BlockNode):
             self._over_us)
 
     def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
-        """Return what the block reports."""
+        """Return the report of the block."""
         level, sentence, values = super().status()
         self._find_flown()
         if self._flown is not None and FINGERPRINT in values:

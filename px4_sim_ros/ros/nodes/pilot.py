@@ -68,7 +68,7 @@ class PilotNode(BlockNode):
     def _publish_over(self, failure: str) -> None:
         assert isinstance(self.block, PilotBlock) and self.block.over_us is not None, 'it is over'
         if 'scenario' not in self._graph.nodes:       # that ends the flight, later
-            self._host.note_flown(self.vehicle, self.block.over_us)
+            self._host.freeze_fingerprint(self.vehicle, self.block.over_us)
         self._events.publish(over_message(failure, self.block.over_us))
 
     def _publish_event(self, event: Event) -> None:

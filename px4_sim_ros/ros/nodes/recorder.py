@@ -271,7 +271,7 @@ class RecorderNode(PollingNode, GraphNode):
         return (collector.next_us, collector.waits_for()) if collector else super().waits_for()
 
     def lockstep_status(self) -> NodeStatus:
-        """Return what it lacks; while it writes, that may have come already."""
+        """Return the topics that it waits for; while it writes, they may have come already."""
         bag = self._bag
         next_us, waits_for = self.waits_for()
         return NodeStatus(

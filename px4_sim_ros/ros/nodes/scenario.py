@@ -66,7 +66,7 @@ class ScenarioNode(BlockNode):
         assert isinstance(self.block, ScenarioBlock), 'it has reported them'
         situation = self.block.course.situation
         if self.vehicle and situation is not None:       # one alone goes no further
-            self._host.note_flown(self.vehicle, situation.time_us)
+            self._host.freeze_fingerprint(self.vehicle, situation.time_us)
         for verdict in verdicts:
             self.publish_line(situation.time_us if situation is not None else 0, verdict.text)
         self._events.publish(over_message(verdicts))

@@ -123,7 +123,7 @@ def _profile(topic: str) -> QoSProfile:
     return qos.DEEP
 
 
-class BagPlayer(parameters.OwnRefusals, Node):
+class BagPlayer(parameters.ParameterValidation, Node):
     """Takes the place of the manager: time runs with what was recorded.
 
     The manager's own status and diagnostics are not played: this publishes them in its name.

@@ -125,7 +125,7 @@ class Control:
     def ask(
         self, verb: str, vehicle: str = '', acted: typing.Callable[[], bool] = lambda: False,
     ) -> str:
-        """Call one of the services below `sim` and return what it says, '' if that is lost.
+        """Call one of the services below `sim` and return its answer, '' if that is lost.
 
         :param vehicle: one of a fleet, whose service it is
         :param acted: whether it has acted, as is seen when its answer does not come
@@ -175,7 +175,7 @@ class Control:
         return str(result.reason)
 
     def vehicle(self, verb: str, name: str) -> str:
-        """Add a vehicle of a fleet to the world, remove it or start it again; return what it says.
+        """Add a vehicle of a fleet to the world, remove it or start it again; return the answer.
 
         :raises ControlError: it refused, did not answer, or there is no such vehicle
         """
