@@ -66,7 +66,7 @@ def inputs(
              for one in statistics.influences(rows, names, column)]
     correlations = table(('margin', 'input', 'rank correlation', 'p'), found, 2) if found else (
         paragraph('There is no input that is a number, or no margin.'))
-    told = ''.join(heading(name) + _by_value(rows, name, margins) for name in names
+    by_value = ''.join(heading(name) + _by_value(rows, name, margins) for name in names
                    if name in chosen or not _are_numbers(rows, name))
     plots = ''.join(heading(name) + '<div class="pair">' + figure(_share(rows, name, colours))
                     + ''.join(figure(_margin(rows, name, column, meaning))
@@ -79,7 +79,7 @@ def inputs(
         f' mean of each margin, with their {statistics.CONFIDENCE:.0%} intervals: by value of what'
         f' has a choice, and in up to {_BINS} groups of equally many runs along each other input.'
         ' What is drawn is drawn independently, so all else has all its values in each group: it is'
-        ' the partial dependence on this one.') + correlations + told + plots
+        ' the partial dependence on this one.') + correlations + by_value + plots
 
 
 def _are_numbers(rows: typing.Sequence[Row], name: str) -> bool:

@@ -90,7 +90,7 @@ def conduct(
     :param slots: how many fly at the same time
     :param report: called with each run that has ended
     :raises ParameterError: a run has a value that is not allowed, or another process flies
-    :raises ExecutorEndedError: nobody hands out runs any more
+    :raises ExecutorEndedError: the executor hands out no further runs
     :raises OSError: a row cannot be written; those before it are whole
     """
     with (contextlib.closing(folder.open_rows()) as rows,
@@ -191,7 +191,7 @@ def command(scenario: pathlib.Path, px4: Px4Build, fingerprint: str) -> str:
 
 
 def write_tables(folder: Folder) -> list[str]:
-    """Write the tables of all rows; return what there is to say about it.
+    """Write the tables of all rows; return a sentence about it.
 
     :raises OSError: they cannot be written
     """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on Dask: on this machine, or wherever the workers of a scheduler are.
 
-A thread of a Dask worker has a slot, as a thread of ours has. So each Dask worker needs one thread
+A thread of a Dask worker has a slot, as a local one has. So each Dask worker needs one thread
 for each flight that it is to fly at the same time, and this package.
 """
 from __future__ import annotations
@@ -32,7 +32,7 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
     :raises ParameterError: nothing answers there, it has no workers, or lacks this package
     """
     distributed = _distributed()
-    # That its scheduler is gone is told in one sentence; Dask tells it with all that it has tried.
+    # That its scheduler is gone is one sentence; Dask's has all that it has tried.
     logging.getLogger('distributed.client').setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         if not scheduler:
@@ -49,7 +49,7 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
             _check_package(client, scheduler)
         # A flight is not a pure function for Dask: one that was lost is flown again.
         executor = client.get_executor(pure=False, retries=1)
-        # When all is well nothing runs any more; else nobody waits for workers that are gone.
+        # When all is well nothing runs; else there is no wait for workers that are gone.
         stack.callback(executor.shutdown, wait=False)
         yield Opened(executor, fly, count, f'the dashboard of Dask is {client.dashboard_link}')
 

@@ -35,7 +35,7 @@ def asked() -> typing.Iterator[None]:
 
 
 def answer_of(future: concurrent.futures.Future[typing.Any]) -> Answer:
-    """Wait for a run, and return what has come of it; that its workers were killed is an answer.
+    """Wait for a run, and return its outcome; that its workers were killed is an answer.
 
     :raises ExecutorEndedError: who hands out the runs has ended
     """
@@ -50,7 +50,7 @@ def answer_of(future: concurrent.futures.Future[typing.Any]) -> Answer:
 
 
 def _killed_worker() -> typing.Any:
-    """Return what Dask raises for a task whose workers were all killed; nothing if it is not used.
+    """Return Dask's error for a task whose workers were all killed; none if Dask is not used.
 
     An executor may be of the user's own Dask, so it is known by whether its module was imported.
     """

@@ -28,7 +28,7 @@ class LostRunError(RunError):
 
 
 class KilledAutopilotError(LostRunError):
-    """Somebody has killed the autopilot: the run may be flown again at once."""
+    """The autopilot was killed from outside: the run may be flown again at once."""
 
 
 class _Figures:
@@ -68,7 +68,7 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
 
     :param folder: empty, for what is written meanwhile
     :param instance: of the autopilot: its ports
-    :raises LostRunError: it hangs, no autopilot has come, or somebody has killed it
+    :raises LostRunError: it hangs, no autopilot has come, or it was killed
     :raises ParameterError: a value is not allowed
     :raises OSError: a port is taken, or nothing can be written
     """
@@ -116,7 +116,7 @@ def _kept(job: Job, row: Row, bag: pathlib.Path | None) -> str:
 
 
 def _flown(job: Job, instance: int, bag: pathlib.Path | None, folder: pathlib.Path) -> Row:
-    """Fly; return what has become of it."""
+    """Fly; return the outcome."""
     spec = spec_of(job.scenario, job.vehicle, job.px4, instance, bag, job.recorder)
     figures, px4 = _Figures(), spec.first.px4
     # PX4 would take seconds to end by itself, and what it would write then is not kept.
@@ -166,7 +166,7 @@ def _judged(verdicts: Verdicts) -> Row:
 
 @functools.cache
 def _versions(px4: Px4 | None) -> str:
-    """Return what the numbers of a flight depend on besides its scenario."""
+    """Return the versions and settings that the numbers of a flight depend on."""
     found = versions()
     if px4 is not None:
         found['px4'] = px4.digests()['bin/px4'][:16]

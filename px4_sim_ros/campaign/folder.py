@@ -25,7 +25,7 @@ from px4_sim_ros.process import atomic_write
 
 
 def read(path: pathlib.Path) -> list[typing.Any]:
-    """Return what the lines hold; none if there is no such file.
+    """Return the content of the lines; none if there is no such file.
 
     :raises ParameterError: it cannot be read
     """
@@ -36,7 +36,7 @@ def read(path: pathlib.Path) -> list[typing.Any]:
 
 
 class Lines:
-    """The lines of a file that nobody else writes meanwhile."""
+    """The lines of a file that this process alone writes."""
 
     def __init__(self, path: pathlib.Path, keeps: bool = True) -> None:
         """Open the file; a line that was written in part is taken away.
@@ -82,7 +82,7 @@ class Lines:
 
 
 def _whole(path: pathlib.Path, data: bytes) -> tuple[list[typing.Any], int]:
-    """Return what was written to its end, and how many bytes that is."""
+    """Return the complete lines, and their number of bytes."""
     end = data.rfind(b'\n') + 1
     try:
         return [json.loads(line) for line in data[:end].splitlines()], end
@@ -195,7 +195,7 @@ class Folder:
         return sorted(read(self.path / ROWS), key=lambda row: row['run'])
 
     def sessions(self) -> list[Session]:
-        """Return what has flown, the first first.
+        """Return the sessions, the first first.
 
         :raises ParameterError: it cannot be read
         """
@@ -268,5 +268,5 @@ def made(path: str | pathlib.Path) -> pathlib.Path:
 
 
 def run_name(number: int) -> str:
-    """Return what files of a run are called."""
+    """Return the name of the files of a run."""
     return f'run_{number:06d}'

@@ -53,7 +53,7 @@ class Uniform:
 
 @dataclasses.dataclass(frozen=True)
 class Normal:
-    """A normal distribution, cut off where it is told to be."""
+    """A normal distribution, cut off at given bounds."""
 
     mean: float
     sigma: float

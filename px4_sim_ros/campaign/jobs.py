@@ -43,7 +43,7 @@ class Job(typing.NamedTuple):
         cls, run: Run, px4: tuple[str, str] | None, limit_s: float, records: str = NEVER,
         keep: str = '', recorder: typing.Mapping[str, typing.Any] | None = None,
     ) -> Job:
-        """Return what flies a run; if nothing else is said it is not recorded."""
+        """Return the function that flies a run; by default it is not recorded."""
         return cls(run.number, run.scenario, run.own_vehicle, px4, records, keep, limit_s,
                    dict(recorder or {}))
 

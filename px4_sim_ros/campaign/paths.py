@@ -39,5 +39,5 @@ class PathTaker:
         self._next_us = len(self._points) * self._every_us
 
     def path(self, run: int) -> FlownPath:
-        """Return what was taken."""
+        """Return the path."""
         return FlownPath(run, self._every_us / US_PER_S, self._points)

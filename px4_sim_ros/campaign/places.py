@@ -60,7 +60,7 @@ def _within(
 
 
 def _keys(content: typing.Any) -> dict[str, typing.Any]:
-    """Return what leads on from here, by what it is called; entries of lists count from 1."""
+    """Return the places below this one, by name; entries of lists count from 1."""
     if isinstance(content, dict):
         return {str(key): key for key in content}
     if isinstance(content, list):

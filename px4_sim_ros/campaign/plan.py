@@ -231,7 +231,7 @@ def _read_table(owner: str, content: typing.Any) -> typing.Any:
 
 
 def _plain(distribution: inputs.Distribution) -> typing.Any:
-    """Return what `read_distribution` reads, as JSON can hold it."""
+    """Return the input of `read_distribution`, as JSON can hold it."""
     values = {key: value for key, value in vars(distribution).items()
               if value is not None and not key.startswith('_')}
     if isinstance(distribution, inputs.Normal):

@@ -200,11 +200,11 @@ class Search:
                 if worst is None or value < worst[1]:
                     worst = case, value
                     if value < _HOLDS:
-                        report(case, _told(value))
+                        report(case, _reported(value))
         assert worst is not None, 'at least one generation was flown'
         if worst[1] == _HOLDS:
             raise ParameterError(f'margin {margin}: no flight has one')
-        return worst[0], _told(worst[1])
+        return worst[0], _reported(worst[1])
 
 
 def _cma() -> typing.Any:
@@ -229,5 +229,5 @@ def _margin(row: Row, number: int) -> float:
     return float(value)
 
 
-def _told(margin: float) -> float:
+def _reported(margin: float) -> float:
     return -math.inf if margin == _FAILS else margin

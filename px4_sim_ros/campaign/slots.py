@@ -137,7 +137,7 @@ def claim_core() -> Core:
 
 
 def _claim(number: int, nth: int) -> Core | None:
-    """Return the core if nobody else is the nth on it."""
+    """Return the core if no other slot is the nth on it."""
     claim = machine_locks.hold(f'core/{number}/{nth}')
     return None if claim is None else Core(number, claim)
 

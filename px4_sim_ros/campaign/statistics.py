@@ -186,7 +186,7 @@ Pairs = list[tuple[Row, Row]]
 
 
 def compare(first: Folder, second: Folder) -> typing.Iterator[str]:
-    """Yield what is different, a line each.
+    """Yield the differences, a line each.
 
     :raises ParameterError: they have no run in common, or a run with other inputs
     """

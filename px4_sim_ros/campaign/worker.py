@@ -50,7 +50,7 @@ def answer(line: str, instance: int, within: pathlib.Path) -> dict[str, typing.A
 
 
 def main(arguments: typing.Sequence[str]) -> int:
-    """Fly until there is no job any more.
+    """Fly until there is no further job.
 
     :param arguments: the core to keep to, `px4` or `embedded`, and a folder, which is removed
     """
@@ -66,7 +66,7 @@ def main(arguments: typing.Sequence[str]) -> int:
                 print(json.dumps(answer(line, instance, pathlib.Path(folder))), file=rows,
                       flush=True)
     except (KeyboardInterrupt, BrokenPipeError):
-        return 1               # nobody waits for a row any more
+        return 1               # the reader of rows has gone
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0

@@ -197,7 +197,7 @@ def _expectation(options: argparse.Namespace) -> Expectation | None:
 
 
 def _broken(options: argparse.Namespace, result: FlightResult) -> typing.Iterator[str]:
-    """Yield what PX4's logs lack, each expectation that has failed, and how to fly that again."""
+    """Yield the gaps in PX4's logs, each expectation that has failed, and how to fly that again."""
     for name, its in result.vehicles.items():
         if its.log_warning:
             yield f"{f'{name}: ' if name else ''}{its.log_warning}"

@@ -55,7 +55,7 @@ def spec_of(
     options: argparse.Namespace, bag: str | pathlib.Path | None, fleet: Fleet | None,
     instance: int,
 ) -> FlightSpec:
-    """Return what is to be flown.
+    """Return the flight.
 
     :param bag: where it is recorded; None unless the parameters ask for a recording
     :param instance: of one vehicle unless parameters or options say otherwise
@@ -76,7 +76,7 @@ def spec_of(
 
 
 def remarks(configurations: typing.Iterable[Configuration]) -> list[str]:
-    """Return what is implausible in vehicle files that do not come along, and in missions."""
+    """Return the warnings about vehicle files of the user and missions."""
     come_along = named_files('vehicles').values()
     flown = list({(c.world.vehicle, c.world.mission): c for c in configurations}.values())
     own = {c.world.vehicle: c for c in flown

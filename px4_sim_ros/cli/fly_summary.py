@@ -19,7 +19,7 @@ from px4_sim_ros.process import atomic_write
 def head(
     options: argparse.Namespace, result: FlightResult, *, has_page: bool,
 ) -> dict[str, typing.Any]:
-    """Return what was flown and what is written, with which the summary begins."""
+    """Return the head of the summary: the flight, and its files."""
     said = result.head()
     if options.record is not None:
         said['recording'] = result.recording

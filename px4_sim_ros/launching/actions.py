@@ -77,7 +77,7 @@ def _given(
 def options_of(
     given: typing.Mapping[str, str], vehicle: str | None = None,
 ) -> Options:
-    """Return what a launch asks to be flown.
+    """Return the flight that a launch asks for.
 
     :param vehicle: that of the launch file, unless an argument names another
     :raises ParameterError: an argument is no number, or there is such a recording already
@@ -239,7 +239,7 @@ def _own_folder(context: LaunchContext) -> tempfile.TemporaryDirectory:
 
 
 def surroundings(claim: contextlib.ExitStack) -> list[LaunchDescriptionEntity]:
-    """Return what sets the environment of a launch.
+    """Return the actions that set the environment of a launch.
 
     :param claim: given up at its end
     """
@@ -251,7 +251,7 @@ def surroundings(claim: contextlib.ExitStack) -> list[LaunchDescriptionEntity]:
 
 
 def bounded(given: typing.Mapping[str, str]) -> dict[str, typing.Any]:
-    """Return what every process has: it ends with the launch if that is killed.
+    """Return the arguments of every process: it ends with the launch if that is killed.
 
     :param given: the arguments, with the level of its log
     """
@@ -276,7 +276,7 @@ def required(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
 def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
     """End the launch, with exit code 1 if the process has failed, also while the launch ends.
 
-    :raises RuntimeError: it has; that is how launch is told
+    :raises RuntimeError: it has; launch expects this error
     """
     if event.returncode not in (_AS_ASKED if context.is_shutdown else (0,)):
         raise RuntimeError(f'{event.process_name} has ended with exit code {event.returncode}')
@@ -295,7 +295,7 @@ def _world(
     :param given: the arguments
     :param parameters: the file of their parameters
     :param run: the file that describes what is flown
-    :param optional: nodes without which the launch goes on
+    :param optional: nodes without which the launch continues
     :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     """
@@ -317,7 +317,7 @@ def _world(
 def _autopilot(
     given: typing.Mapping[str, str], vehicle: VehicleSpec, run: pathlib.Path,
 ) -> list[LaunchDescriptionEntity]:
-    """Return what runs the autopilot of a vehicle; it is restarted with the world."""
+    """Return the process of a vehicle's autopilot; it is restarted with the world."""
     px4, name = vehicle.px4, vehicle.name
     arguments = ['--run', str(run), *(['--member', name] if name else [])]
     if px4 is not None:

@@ -145,7 +145,7 @@ def supervise(
 
 
 def _outlast_graph(node: typing.Any, watch: StatusClient) -> None:
-    """Wait for the end of the graph, which gets the same signal, so that nobody is missed there."""
+    """Wait for the end of the graph, which gets the same signal, so that none is missed there."""
     deadline_s = time.monotonic() + _OUTLAST_S
     while watch.is_connected and time.monotonic() < deadline_s:
         spin_once(node, _SPIN_S)

@@ -78,7 +78,7 @@ def viewers(
     given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
     bounds: typing.Mapping[str, str],
 ) -> list[LaunchDescriptionEntity]:
-    """Return Rerun, TF, rviz2 and what feeds it; the flight goes on when one of them ends.
+    """Return Rerun, TF, rviz2 and its sources; the flight continues when one of them ends.
 
     :param file: the parameters of the graph
     :param bounds: what every process of the launch has
@@ -159,5 +159,5 @@ def _state_publisher(
 
 
 def _of_others(shared: typing.Mapping[str, str]) -> dict[str, str]:
-    """Return what a program has that is not ours: signals that wait would wait for ever there."""
+    """Return the arguments of a foreign program: blocked signals would stay so there."""
     return {**shared, 'prefix': shlex.join(die_with_parent())}

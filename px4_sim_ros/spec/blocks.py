@@ -13,7 +13,7 @@ from px4_sim_ros.step.graph import load
 
 
 def block_configuration(configuration: Configuration, name: str) -> BlockConfiguration[Parameters]:
-    """Return what a block of the graph is configured with."""
+    """Return the configuration of a block of the graph."""
     return BlockConfiguration(
         name, configuration.graph, configuration.world, configuration.vehicle,
         configuration.of_node(name, Parameters),

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The motion is compiled before the first flight on a machine, where nobody waits for an answer."""
+"""The motion is compiled before the first flight on a machine, when nothing waits for it."""
 from __future__ import annotations
 
 import dataclasses
@@ -60,7 +60,7 @@ def compile_motion() -> None:
 
 
 def _compile_once() -> None:
-    """Compile what nobody else on this machine has compiled meanwhile."""
+    """Compile what no other process of this machine has compiled meanwhile."""
     folder = cache_folder()
     if folder is None:
         return

@@ -103,7 +103,7 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
             raise unknown_key_error(node, key, known, _PAGE)
     own = {k: v for k, v in values.items() if k in own_names}
     shared = {k: v for k, v in values.items() if k not in own_names}
-    # Whoever is the first to read them reads what was said for all.
+    # Shared parameters are validated under the first node's name.
     world = WorldParameters.from_mapping('' if node == _FIRST else node, nested(shared))
     if world.periods_us['imu'] != world.step_us:
         raise ParameterError(
@@ -222,7 +222,7 @@ def check_flown(configuration: Configuration) -> None:
 
 
 def vehicle_parameters(name: str, node: str) -> FlatParameters:
-    """Return what the file of a vehicle sets of a node's parameters, over their defaults.
+    """Return a node's parameters that the file of a vehicle sets, over their defaults.
 
     :raises ParameterError: the file is wrong
     """
@@ -231,7 +231,7 @@ def vehicle_parameters(name: str, node: str) -> FlatParameters:
 
 
 def _settings_of(vehicle: Vehicle) -> dict[str, FlatParameters]:
-    """Return what a vehicle's file sets by node, `''` meaning every node.
+    """Return the parameters of a vehicle's file by node, `''` meaning every node.
 
     :raises ParameterError: there is no such sensor
     """

@@ -93,7 +93,7 @@ class Files:
         return '' if mission is None else yaml.dump(mission.to_mapping(), sort_keys=False)
 
     def owner(self, kind: Kind, name: str) -> str:
-        """Return what error sentences call a file.
+        """Return the name of a file in error sentences.
 
         :raises ParameterError: there is none of that name
         """
@@ -105,7 +105,7 @@ class Files:
     def _object(
         self, kind: Kind, name: str, make: typing.Callable[[str, str, typing.Any], typing.Any],
     ) -> typing.Any:
-        """Return what a file describes, made once.
+        """Return the object that a file describes, made once.
 
         :param make: is given the file as an error sentence names it, its stem and its content
         """
@@ -158,7 +158,7 @@ def load_scenario(name: str) -> Scenario:
 
 
 def read_event(text: str) -> typing.Any:
-    """Return what a text says about an event, as YAML.
+    """Return the mapping of an event from its YAML text.
 
     :raises ParameterError: it is no YAML
     """

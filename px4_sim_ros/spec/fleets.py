@@ -66,7 +66,7 @@ class VehicleEntry(Parameters):
     leaves_at_s: float = parameter(
         'simulated time up to which it is there', 's', above=0, maximum=1_000_000,
         default=math.inf)
-    in_reserve: bool = parameter('it joins when somebody asks for it', default=False)
+    in_reserve: bool = parameter('it joins by hand', default=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class FleetVehicle:
     instance: int | None       # None: the next one that is free
     seed: int | None           # None: one that follows from that of the world
     settings: Settings
-    joins_at_s: float | None = 0.0     # None: when somebody asks for it
+    joins_at_s: float | None = 0.0     # None: by hand
     leaves_at_s: float = math.inf
     seed_name: str = ''        # from which its seed follows; '': from its namespace
 
@@ -196,7 +196,7 @@ def _check_times(owner: str, said: VehicleEntry, entry: typing.Container[str]) -
     for key in 'joins_at_s', 'leaves_at_s':
         if said.in_reserve and key in entry:
             raise ParameterError(f'{owner}.{key} = {getattr(said, key):g}: is not for a vehicle in'
-                                 ' reserve, which joins and leaves when somebody asks for it')
+                                 ' reserve, which joins and leaves by hand')
     if said.leaves_at_s <= said.joins_at_s:
         raise ParameterError(f'{owner}.leaves_at_s = {said.leaves_at_s:g}: must be greater than'
                              f' joins_at_s, which is {said.joins_at_s:g} s')
@@ -206,7 +206,7 @@ def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> Non
     """Check that there is a vehicle in the world at each time, up to the last one that leaves.
 
     :param presences: by namespace
-    :raises ParameterError: who stays for no step, or from when on nobody is there
+    :raises ParameterError: one stays for no step, or the world is empty at a time
     """
     until_us: float = 0.0
     planned = [(its.joins_us, its.leaves_us, name) for name, its in presences.items()

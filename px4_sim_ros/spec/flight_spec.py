@@ -129,7 +129,7 @@ class FlightSpec:
 
     @property
     def optional_nodes(self) -> tuple[str, ...]:
-        """The nodes in processes of their own without which a run goes on."""
+        """The nodes in processes of their own without which a run continues."""
         if 'recorder' not in self.configuration.nodes:
             return ()
         recorder = self.configuration.of_node('recorder', RecorderParameters)

@@ -69,7 +69,7 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
     own_class = getattr(found, class_name, None)
     if own_class is None:
         raise ParameterError(f'{what}: there is no {class_name} in {found.__file__}')
-    # Whoever flies asks the bridge about its link.
+    # A flight asks the bridge about its link.
     base = graph.load(graph.NODES[name].block) if name == 'hil_bridge' else Block
     if not (isinstance(own_class, type) and issubclass(own_class, base)):
         raise ParameterError(

@@ -71,7 +71,7 @@ def _default_sections() -> dict[str, typing.Any]:
 
 
 def select(sections: typing.Mapping[str, typing.Any], node_path: str) -> FlatParameters:
-    """Return what the sections of a file say about a node, flat, later ones winning."""
+    """Return a node's parameters from the sections of a file, flat; later ones override."""
     values: FlatParameters = {}
     for pattern, section in sections.items():
         if _matches(pattern, node_path):
@@ -102,7 +102,7 @@ def sections_of(path: str | pathlib.Path) -> dict[str, typing.Any]:
         groups = [values, *(value for value in values.values() if isinstance(value, dict))]
         for name in (name for group in groups for name, value in group.items() if value == {}):
             raise ParameterError(f'parameter file {path}: section {pattern!r}: {name}: is empty')
-        # What every ROS node has is none of ours.
+        # What every ROS node has is no parameter of this package.
         sections[str(pattern)] = {k: v for k, v in values.items() if k != 'use_sim_time'}
     return sections
 

@@ -65,7 +65,7 @@ def config_directory() -> pathlib.Path:
     checkout = pathlib.Path(__file__).resolve().parent.parent.parent
     if (checkout / 'package.xml').is_file():
         return checkout / 'config'
-    # Installed by pip: nobody has sourced a workspace.
+    # Installed by pip: no workspace is sourced.
     environment = pathlib.Path(sys.prefix)
     share = environment / 'share' / PACKAGE
     if checkout.is_relative_to(environment.resolve()) and (share / 'package.xml').is_file():

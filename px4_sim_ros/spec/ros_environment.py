@@ -14,7 +14,7 @@ _RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 _CHOICES = (
     'FASTDDS_BUILTIN_TRANSPORTS', _RANGE, 'ROS_LOCALHOST_ONLY', 'ROS_STATIC_PEERS',
     'ROS_DISCOVERY_SERVER')
-# What `setup.bash` of an installed ROS 2 sets where nothing is set: nobody has chosen it.
+# What `setup.bash` of an installed ROS 2 sets by default: it was not chosen.
 _SET_BY_ROS = _RANGE, 'SUBNET'
 
 

@@ -48,7 +48,7 @@ def graph_configuration(options: argparse.Namespace, namespace: str = '') -> Con
 
 
 def settings(options: argparse.Namespace) -> Settings:
-    """Return what these options set.
+    """Return the parameters that these options set.
 
     :raises ParameterError: one of them is no setting
     """

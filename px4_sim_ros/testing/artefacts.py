@@ -83,7 +83,7 @@ def new_folder(item: pytest.Item) -> pathlib.Path:
 
 
 def keep(item: pytest.Item, flight: Flight, why: str) -> str:
-    """Keep what a flight has left, with a report; return what is to be said about it.
+    """Keep what a flight has left, with a report; return the sentences about it.
 
     :param why: the test has failed
     """

@@ -65,14 +65,14 @@ class CampaignItem(pytest.Item):
         self.add_report_section('call', 'campaign', flown.stdout)
         failed = _failed(folder)
         if flown.returncode or (failed and not self._is_judged):
-            lines = [flown.stderr.strip(), *_told(failed)]
+            lines = [flown.stderr.strip(), *_failures(failed)]
             raise CampaignFailure('\n'.join([*filter(None, lines), f'look at {folder}']))
         shutil.rmtree(folder)
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: typing.Any = None,
     ) -> typing.Any:
-        """Return what `campaign` has said, and which runs have failed."""
+        """Return the output of `campaign`, and the failed runs."""
         if isinstance(excinfo.value, CampaignFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -91,7 +91,7 @@ def _failed(folder: pathlib.Path) -> list[dict[str, typing.Any]]:
         return []
 
 
-def _told(failed: typing.Sequence[dict[str, typing.Any]]) -> typing.Iterator[str]:
+def _failures(failed: typing.Sequence[dict[str, typing.Any]]) -> typing.Iterator[str]:
     for row in failed[:_MOST_SHOWN]:
         yield f"run {row['run']}: {row['failure']}"
         yield f"again: {row['command']}"

@@ -40,7 +40,7 @@ FILE = 'flight.yaml'
 
 
 class FlightError(AssertionError):
-    """The flight is not as the test says; the text is a sentence for whoever reads the report."""
+    """The flight is not as the test says; the text is a sentence of the report."""
 
 
 class Plan(typing.NamedTuple):

@@ -63,7 +63,7 @@ class ScenarioItem(pytest.Item):
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: typing.Any = None,
     ) -> typing.Any:
-        """Return what `fly` has said."""
+        """Return the output of `fly`."""
         if isinstance(excinfo.value, ScenarioFailure):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -93,7 +93,7 @@ def _flown(
 
 
 def _ended(flight: subprocess.Popen[str]) -> tuple[str, str]:
-    """End a flight with its autopilot; return what it has printed and said."""
+    """End a flight with its autopilot; return its output."""
     flight.terminate()
     try:
         return flight.communicate(timeout=_END_LIMIT_S)

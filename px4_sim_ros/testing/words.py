@@ -61,7 +61,7 @@ class _On:
         self._prefix, self._common = prefix, common
 
     def __getattr__(self, name: str) -> typing.Callable[..., Action]:
-        """Return what makes the action of a name: `off` of a motor is `motor_off`."""
+        """Return the maker of the action of a name: `off` of a motor is `motor_off`."""
         if name.startswith('_'):
             raise AttributeError(name)
         return lambda **values: action(f'{self._prefix}_{name}', **self._common, **values)

@@ -174,7 +174,7 @@ def changed(**entry):
     (changed(joins_at_s=12.0, leaves_at_s=12.0), ': vehicles[1].leaves_at_s = 12: must be greater'
      ' than joins_at_s, which is 12 s'),
     (changed(in_reserve=True, leaves_at_s=12.0), ': vehicles[1].leaves_at_s = 12: is not for a'
-     ' vehicle in reserve, which joins and leaves when somebody asks for it'),
+     ' vehicle in reserve, which joins and leaves by hand'),
     (changed(set=[]), ': vehicles[1].set = []: must be a mapping'),
     (changed(set={'imus.x': 1}),
      ': vehicles[1].set.imus.x: there is no node imus; did you mean imu'),
