@@ -82,7 +82,10 @@ def start_autopilot(
             _vehicle_file(vehicle, folder)))
     run_folder = new_run_folder(instance, ros_home)
     print(f'PX4 runs in {run_folder}; its console is {CONSOLE} there', flush=True)
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(PARAMETER)}
+    # PX4 takes over the domain as a parameter: what it does then is another flight.
+    left_out = 'ROS_DOMAIN_ID' if px4.repeats else ''
+    ours = {name: value for name, value in os.environ.items()
+            if name != left_out and not name.startswith(PARAMETER)}
     its, remarks = boot_parameters.environment(
         px4, configuration.vehicle, configuration.scenario)
     for remark in remarks:
