@@ -90,7 +90,8 @@ def statements(path):
 def third_party(*folders, at_start=False):
     """Return what the modules in folders import from elsewhere."""
     paths = [path for folder in folders for path in (ROOT / folder).rglob('*.py')]
-    own = {path.stem for path in paths} | {'px4_sim_ros', 'benchmarks', 'examples', 'verification'}
+    own = {path.stem for path in paths} | {
+        'px4_sim_ros', 'benchmarks', 'docs', 'examples', 'verification'}
     found = {name for path in paths for name in imports(statements(path), at_start)}
     return found - own - sys.stdlib_module_names
 

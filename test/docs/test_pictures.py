@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from px4_sim_ros.cli import tables
+from docs import make_tables as tables
 from px4_sim_ros.step import graph
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

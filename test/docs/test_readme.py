@@ -11,7 +11,8 @@ import tomllib
 
 import pytest
 
-from px4_sim_ros.cli import command_line, fly, tables
+from docs import make_tables as tables
+from px4_sim_ros.cli import command_line, fly
 from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.spec.configuration import load_configuration, profile_parameters

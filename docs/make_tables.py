@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of the documents, made from the code.
 
-`python -m px4_sim_ros.cli.tables` writes them into the documents of the current folder;
+`PYTHONPATH=. python docs/make_tables.py` writes them into the documents of the current folder;
 a test compares them, so that they cannot go stale.
 """
 from __future__ import annotations
