@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Vehicles that fly through the air below others: the same bits in all modes, and in a replay."""
+"""Vehicles below others, that join and leave: the same bits in all modes, and in a replay."""
 import json
 
 import instances
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow       # flies
 
 @pytest.fixture(scope='module')
 def vehicles(tmp_path_factory):
-    """Return one that hovers, one that comes below it, and one that joins and leaves.
+    """Return one that hovers, one that comes below it, one that joins and leaves, and a reserve.
 
     The third one stands on the ground below, with its own rotors at rest.
     """
@@ -32,7 +32,8 @@ def vehicles(tmp_path_factory):
         'above': {'mission': str(folder / 'hover.yaml')},
         'below': {'mission': str(folder / 'pass.yaml'), 'start': {'east_m': -1.8}},
         'guest': {'mission': 'none', 'joins_at_s': 1.012, 'leaves_at_s': 4.004,
-                  'start': {'north_m': 1.0}}}
+                  'start': {'north_m': 1.0}},
+        'spare': {'mission': 'none', 'in_reserve': True, 'start': {'north_m': 9.0}}}
 
 
 def fly(vehicles, folder, *words, start=run):
@@ -56,8 +57,8 @@ def flown(vehicles, tmp_path_factory):
 
 def downdraughts(bag):
     """Return the least vertical wind that each vehicle felt, m/s."""
-    return {its.run.namespace: min(
-        its.decode(m).twist.linear.z for m in its.messages() if m.topic == 'wind')
+    return {its.run.namespace: min((
+        its.decode(m).twist.linear.z for m in its.messages() if m.topic == 'wind'), default=0.0)
         for its in vehicles_of(bag)}
 
 
@@ -75,20 +76,19 @@ def test_who_is_below_feels_it(flown):
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_each_mode_gives_the_same_bits(mode, vehicles, flown, here, tmp_path):
     folder, summary = flown
-    recorded = mode == 'separate'         # by subscriptions: wakes as messages, too
-    found = fly(vehicles, tmp_path, '--mode', mode, *['--record', tmp_path / 'bag'] * recorded)
+    # Recorded by value in composed, by subscriptions in separate: wakes as messages, too.
+    found = fly(vehicles, tmp_path, '--mode', mode, '--record', tmp_path / 'bag')
     for vehicle, other in zip(found['fleet'], summary['fleet']):
         same = 'namespace', 'seed', 'fingerprint', 'joined_s', 'left_s', 'landed', 'misses'
         assert {key: vehicle[key] for key in same} == {key: other[key] for key in same}
     same = ('fingerprint', 'repeatable', 'least_distance_m', 'distances', 'near_misses',
             'collisions', 'events')
     assert {key: found[key] for key in same} == {key: summary[key] for key in same}
-    if recorded:
-        compared = here('compare', tmp_path / 'bag', folder / 'bag')
-        assert compared.stdout.count('common messages are bit-identical') == 3, compared.stdout
-        # With all that the flight in core has.
-        for its, other in zip(vehicles_of(tmp_path / 'bag'), vehicles_of(folder / 'bag')):
-            assert {m.topic for m in its.messages()} >= {m.topic for m in other.messages()}
+    compared = here('compare', tmp_path / 'bag', folder / 'bag')
+    assert compared.stdout.count('common messages are bit-identical') == 4, compared.stdout
+    # With all that the flight in core has.
+    for its, other in zip(vehicles_of(tmp_path / 'bag'), vehicles_of(folder / 'bag')):
+        assert {m.topic for m in its.messages()} >= {m.topic for m in other.messages()}
 
 
 @pytest.mark.parametrize('mode', ['core', 'separate'])       # as in composed, and by messages

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Vehicles that join a world that flies, and leave it: as planned, in all modes."""
+"""Vehicles that join a world that flies, and leave it: as planned."""
 import json
 
 import pytest
@@ -75,24 +75,8 @@ def test_the_bits_of_who_was_there_before_do_not_change(flown, hop, here, tmp_pa
     assert json.loads(file.read_text())['fingerprint'] == flown[1]['fleet'][0]['fingerprint']
 
 
-# In separate vehicles join and leave in test_downwash_flights, and after a reset in
+# In the other modes vehicles join and leave in test_downwash_flights, and after a reset in
 # test_fleet_graph.
-@pytest.mark.parametrize('mode', ['composed'])
-def test_another_mode_gives_the_same_bits(mode, fleet, flown, here, tmp_path):
-    folder, summary = flown
-    found = fly(fleet, tmp_path, '--mode', mode)
-    assert found['fingerprint'] == summary['fingerprint']
-    assert found['repeatable']
-    same = 'fingerprint', 'joined_s', 'left_s', 'landed', 'misses'
-    for vehicle, other in zip(found['fleet'][:3], summary['fleet']):
-        assert {key: vehicle[key] for key in same} == {key: other[key] for key in same}
-    same = 'least_distance_m', 'distances', 'near_misses', 'collisions'
-    assert {key: found[key] for key in same} == {key: summary[key] for key in same}
-    compared = here('compare', tmp_path / 'bag', folder / 'bag')
-    assert compared.stdout.count('common messages are bit-identical') == 4, compared.stdout
-    # Recorded by value, and with all that the flight in core has.
-    for its, other in zip(vehicles_of(tmp_path / 'bag'), vehicles_of(folder / 'bag')):
-        assert {m.topic for m in its.messages()} >= {m.topic for m in other.messages()}
 
 
 def test_the_recording_has_them_from_when_to_when_they_were_there(flown):

@@ -13,7 +13,8 @@ from px4_sim_ros.recording.bag.reader import vehicles_of
 
 pytestmark = pytest.mark.slow
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
-MODES = 'core', 'composed', 'separate'
+# Each push has test_downwash_flights in all modes.
+MODES = 'core', 'composed', pytest.param('separate', marks=pytest.mark.long)
 # What is of the simulation, so that it is equal to the bit in all modes.
 SAME = ('sim_time_s', 'steps', 'fingerprint', 'max_altitude_m', 'landed',
         'position_error_at_landing_m', 'arrivals')
@@ -57,6 +58,7 @@ def test_a_flight_has_the_same_events_in_all_modes(flown, mode):
     assert events_of(first) == events_of(second)
 
 
+@pytest.mark.long
 def test_vehicles_have_the_same_events_in_all_modes(flown):
     (one, _, first), (other, _, second) = (flown(mode, '--vehicles', '2') for mode in MODES[:2])
     for its, others in zip(one['fleet'], other['fleet'], strict=True):
