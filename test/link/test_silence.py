@@ -14,7 +14,7 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import HOST, marker
 
-from px4_sim_ros.link.hil import battery_link, silence
+from px4_sim_ros.link.hil import battery_link, boot
 from px4_sim_ros.link.hil.battery_link import BatteryLink
 from px4_sim_ros.link.hil.codec import DISARMED
 from px4_sim_ros.px4.boot_watch import rests
@@ -36,8 +36,8 @@ def silent(make_locked, monkeypatch):
 
     `link.says` is its HEARTBEAT. To wait by the wall clock would take a minute.
     """
-    monkeypatch.setattr(silence, 'process_at', lambda address: os.getpid())
-    monkeypatch.setattr(silence, 'rests', lambda process: True)
+    monkeypatch.setattr(boot, 'process_at', lambda address: os.getpid())
+    monkeypatch.setattr(boot, 'rests', lambda process: True)
     link, peer = make_locked(reply_timeout_s=60.0)
     link.asked_us = []
 
@@ -100,7 +100,7 @@ def test_a_reply_that_came_while_was_looked_is_taken(silent, monkeypatch):
         peer.reply(2 * STEP_US)
         return True
 
-    monkeypatch.setattr(silence, 'rests', answers_just_now)
+    monkeypatch.setattr(boot, 'rests', answers_just_now)
     assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
     assert link.state == 'LOCKED'
 
@@ -108,8 +108,8 @@ def test_a_reply_that_came_while_was_looked_is_taken(silent, monkeypatch):
 @pytest.mark.parametrize('rest', [True, False])
 def test_without_a_heartbeat_or_a_rest_a_silence_is_a_stall(make_locked, monkeypatch, rest):
     """What does not rest may answer; what sends no HEARTBEAT is no PX4. It is asked once."""
-    monkeypatch.setattr(silence, 'process_at', lambda address: os.getpid())
-    monkeypatch.setattr(silence, 'rests', lambda process: rest)
+    monkeypatch.setattr(boot, 'process_at', lambda address: os.getpid())
+    monkeypatch.setattr(boot, 'rests', lambda process: rest)
     link, _ = make_locked(reply_timeout_s=0.1)
     asked = []
     link.lockstep._silence._ask = lambda: asked.append(1)

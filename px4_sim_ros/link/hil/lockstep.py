@@ -22,12 +22,11 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.link.fields import heartbeat, simulator_mavlink
-from px4_sim_ros.link.hil.boot import Boot
+from px4_sim_ros.link.hil.boot import Ask, Boot, Outputs, Silence
 from px4_sim_ros.link.hil.codec import DISARMED, ActuatorControls
 from px4_sim_ros.link.hil.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.link.hil.replies import NONE_US, ReplyMatcher
 from px4_sim_ros.link.hil.server import Deadline, HilServer
-from px4_sim_ros.link.hil.silence import Ask, Outputs, Silence
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.step.repeatability import NonRepeatability

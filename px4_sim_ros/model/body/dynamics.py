@@ -14,7 +14,7 @@ from px4_sim_ros.jit.code_cache import IS_PLAIN
 from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.body.alterations import Alterations
 from px4_sim_ros.model.body.battery import Battery
-from px4_sim_ros.model.body.contact import no_anchors
+from px4_sim_ros.model.body.contact import Stand, no_anchors, stand
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, DynamicsParameters, State
 from px4_sim_ros.model.body.motion import derivative, project_state, turn_rotors
 from px4_sim_ros.model.body.motion_code import advance_of
@@ -32,7 +32,6 @@ from px4_sim_ros.model.body.motion_memory import (
 )
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import AXIS_Z, SHAKING, THRUST
-from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.body.wheel_reader import WheelReader
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import DivergedError, RunError
