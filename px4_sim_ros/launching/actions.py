@@ -280,7 +280,7 @@ def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
     """
     if event.returncode not in (_AS_ASKED if context.is_shutdown else (0,)):
         raise RuntimeError(f'{event.process_name} has ended with exit code {event.returncode}')
-    return EmitEvent(event=Shutdown(reason='a part has ended'))
+    return EmitEvent(event=Shutdown(reason='a process has ended'))
 
 
 def _world(

@@ -202,7 +202,7 @@ def _spin(
         if stop.asked and deadline_s == math.inf:
             if manager is None:
                 return
-            manager.stop('a signal has come', asked=False)
+            manager.stop('a signal was received', asked=False)
             deadline_s = time.monotonic() + _STOP_TIMEOUT_S
         executor.spin_once(timeout_sec=_SPIN_S)
 

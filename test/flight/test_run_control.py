@@ -319,7 +319,7 @@ ENDS = {
 }
 
 
-UNASKED = {'SIGTERM': 'a signal has come', 'SIGINT': 'a signal has come',
+UNASKED = {'SIGTERM': 'a signal was received', 'SIGINT': 'a signal was received',
            'shutdown of a sensor': 'barometer was shut down'}
 
 

@@ -178,7 +178,7 @@ def test_messages_of_another_dialect():
     """They cannot be checked; they are skipped and counted."""
     decoder, remarks = remarked(frame(54321, b'what is this') + GOOD)
     assert (decoder.counts['unknown_messages'], decoder.counts['bad_messages']) == (1, 0)
-    assert remarks == ['message 54321 is none of the common dialect; such are counted as'
+    assert remarks == ['message 54321 is none of the common dialect; counted as'
                        ' unknown_messages']
 
 
@@ -192,13 +192,12 @@ def test_mavlink_1_controls_are_read():
 
 
 @pytest.mark.parametrize(('stream', 'remark'), [
-    (b'seventeen letters', '17 bytes that are no MAVLink came in (Bad prefix); they are counted'
+    (b'seventeen letters', '17 bytes that are no MAVLink came in (Bad prefix); counted'
      ' as bad_messages'),
-    (controls_frame(4000, (math.nan,)), 'a control of nan came in; such are limited to -1 .. 1'
+    (controls_frame(4000, (math.nan,)), 'a control of nan came in; it is limited to -1 .. 1'
      ' (NaN, which means "off", to 0) and counted as limited_controls'),
     (frame_v1(mavlink_frames.HEARTBEAT, mavlink_frames.heartbeat_payload()),
-     'HEARTBEAT came in as MAVLink 1; such messages are read, too, and counted as'
-     ' mavlink1_messages'),
+     'HEARTBEAT came in as MAVLink 1; it is read, and counted as mavlink1_messages'),
 ])
 def test_remarks_are_sentences(stream, remark):
     """Of what came, and where it is counted."""

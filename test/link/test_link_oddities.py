@@ -24,11 +24,11 @@ DAMAGED = reply(2 * STEP_US)[:-1] + b'?'
 
 ODD = [
     (b'seventeen letters', 'bad_messages',
-     '17 bytes that are no MAVLink came in (Bad prefix); they are counted as bad_messages'),
+     '17 bytes that are no MAVLink came in (Bad prefix); counted as bad_messages'),
     (DAMAGED, 'bad_messages', 'bytes that are no MAVLink came in (invalid MAVLink CRC in msgID 93'),
     (reply(2 * STEP_US)[:50] + bytes(280), 'bad_messages', 'bytes that are no MAVLink came in'),
     (frame(54321, b'another dialect'), 'unknown_messages',
-     'message 54321 is none of the common dialect; such are counted as unknown_messages'),
+     'message 54321 is none of the common dialect; counted as unknown_messages'),
     (controls_frame(2 * STEP_US, OTHER_CONTROLS, mode=129, system=42), 'foreign_messages',
      'controls from system 42 are ignored, and counted as foreign_messages: the autopilot is system'
      ' 1'),
@@ -37,7 +37,7 @@ ODD = [
     (frame_v1(mavlink_frames.HEARTBEAT, mavlink_frames.heartbeat_payload()), 'mavlink1_messages',
      'HEARTBEAT came in as MAVLink 1'),
     (controls_frame(STEP_US, OTHER_CONTROLS), 'stale_replies',
-     'controls for t = 0.004000 s answer no step that waits for an answer; such are counted as'
+     'controls for t = 0.004000 s answer no step that waits for an answer; counted as'
      ' stale_replies'),
     (controls_frame(2 * STEP_US + 1, OTHER_CONTROLS), 'stale_replies', 't = 0.008001 s'),
     (controls_frame(9 * STEP_US, OTHER_CONTROLS), 'stale_replies', 't = 0.036000 s'),

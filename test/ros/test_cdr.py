@@ -156,10 +156,10 @@ def test_a_status_is_read_as_it_was_written():
 
 def test_reasons_are_there_when_there_are_some():
     status = dataclasses.replace(
-        STATUS, unrecorded='the disk was full', unasked='a signal has come',
+        STATUS, unrecorded='the disk was full', unasked='a signal was received',
         gap=NonRepeatability(4000, 'imu was stopped by hand'))
     assert status.values() == TEXTS | {
-        'unrecorded': 'the disk was full', 'unasked': 'a signal has come',
+        'unrecorded': 'the disk was full', 'unasked': 'a signal was received',
         'gap': 'imu was stopped by hand', 'gap_us': '4000'}
     assert RunStatus.of(message(status.values(), STATUS.sentence, DiagnosticStatus.ERROR)) == status
 

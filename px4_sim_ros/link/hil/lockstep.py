@@ -209,8 +209,8 @@ class Lockstep:
             return None
         self.steps += 1
         if reply is None and is_wanted and self.state is not _TERMINATED:
-            self.report.count('unanswered', 'the autopilot has not answered this step; such are'
-                              ' counted as unanswered')
+            self.report.count('unanswered', 'the autopilot has not answered this step; counted'
+                              ' as unanswered')
         return self._command
 
     def skip(self, time_us: int, *, is_off: bool) -> ActuatorControls:

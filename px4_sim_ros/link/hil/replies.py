@@ -113,13 +113,13 @@ class HilDecoder:
         """Count what PX4 does not send."""
         if kind == 'BAD_DATA':
             self._count('bad_messages', f'{len(message.data)} bytes that are no MAVLink came in'
-                        f' ({message.reason}); they are counted as bad_messages')
+                        f' ({message.reason}); counted as bad_messages')
         elif kind.startswith('UNKNOWN_'):
             self._count('unknown_messages', f'message {kind.removeprefix("UNKNOWN_")} is none of'
-                        ' the common dialect; such are counted as unknown_messages')
+                        ' the common dialect; counted as unknown_messages')
         elif message.get_msgbuf()[0] == mavlink.PROTOCOL_MARKER_V1:
-            self._count('mavlink1_messages', f'{kind} came in as MAVLink 1; such messages are read,'
-                        ' too, and counted as mavlink1_messages')
+            self._count('mavlink1_messages', f'{kind} came in as MAVLink 1; it is read, and counted'
+                        ' as mavlink1_messages')
 
     def _all_limited(self, controls: typing.Iterable[float]) -> tuple[float, ...]:
         return tuple(self._limited(u) for u in controls)
@@ -128,7 +128,7 @@ class HilDecoder:
         """Return a control within [-1, 1]; NaN, which means "off", becomes 0."""
         if -1.0 <= control <= 1.0:
             return control
-        self._count('limited_controls', f'a control of {control:g} came in; such are limited to'
+        self._count('limited_controls', f'a control of {control:g} came in; it is limited to'
                     ' -1 .. 1 (NaN, which means "off", to 0) and counted as limited_controls')
         return 0.0 if math.isnan(control) else math.copysign(1.0, control)
 
@@ -180,7 +180,7 @@ class ReplyMatcher:
             if not self._is_reply(controls.time_us):
                 self._count(
                     'stale_replies', f'controls for t = {seconds_text(controls.time_us)} answer no'
-                    ' step that waits for an answer; such are counted as stale_replies')
+                    ' step that waits for an answer; counted as stale_replies')
             elif controls.time_us == time_us:
                 reply = controls
                 if self._first_us[0] == NONE_US:
@@ -188,7 +188,7 @@ class ReplyMatcher:
             elif self._first_us[0] != NONE_US:         # before that it boots
                 self._count(
                     'late_replies', f'the answer to t = {seconds_text(controls.time_us)} came after'
-                    ' its step was over; such are counted as late_replies')
+                    ' its step was over; counted as late_replies')
             if time_us != NONE_US != self._first_us[0]:
                 self._last_us = time_us, controls.time_us
         return reply

@@ -187,8 +187,8 @@ class HilServer:
         self._unsent = data[sent:]
 
     def _count_drop(self) -> None:
-        self.count('dropped_sends', 'the autopilot does not read what is sent to it; frames that'
-                   ' were dropped are counted as dropped_sends')
+        self.count('dropped_sends', 'the autopilot does not read what is sent to it; dropped'
+                   ' frames are counted as dropped_sends')
 
     @property
     def is_delivered(self) -> bool:
