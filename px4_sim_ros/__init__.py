@@ -1,5 +1,15 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The world around a PX4 autopilot, as ROS 2 nodes in lockstep."""
+"""The world around a PX4 autopilot, as ROS 2 nodes in lockstep; `Flight` flies from Python."""
+import typing
+
 __version__ = '0.1.0'
 PACKAGE = 'px4_sim_ros'
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Return what is public; a process imports it when it needs it."""
+    if name == 'Flight':
+        from px4_sim_ros.flight.own_flight import Flight
+        return Flight
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -16,7 +16,7 @@ from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.flight.world import make_world
 from px4_sim_ros.link.pilot.events import Event, MissionError
 from px4_sim_ros.model.encounters import Encounter
-from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.model.scenario.happening import Happening
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import signals
@@ -88,6 +88,7 @@ class Flight:
         self._watches = {vehicle.name: self._watch(vehicle) for vehicle in spec.vehicles}
         self._autopilots: list[StartedAutopilot] = []
         self._open = contextlib.ExitStack()
+        self._holds = False            # a step, until the next `run`
 
     def __enter__(self) -> Flight:
         self.begin()
@@ -151,15 +152,21 @@ class Flight:
         :param until: returns whether a situation is as wanted; the flight has to have a scenario
         :param wall_limit_s: of wall time; a flight that takes longer hangs
         :raises HungError: it does
+        :raises ParameterError: it has no scenario
         :raises RuntimeError: a part of the world has failed
         """
         if self._is_over():
             return
+        if until is not None and self.spec.first.scenario is None:
+            raise ParameterError(
+                'until: the flight has no scenario, which knows the situation; name one')
         self._stop.clear()
-        if until is not None:
+        if until is not None or self._holds:
             scenario = self.scenario()
-            scenario.on_situation = functools.partial(self._hold, until)
+            scenario.on_situation = (
+                functools.partial(self._hold, until) if until else lambda situation: False)
             scenario.go_on()
+            self._holds = until is not None
         with self._guard(wall_limit_s):
             self._run()
 

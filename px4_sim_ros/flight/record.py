@@ -8,9 +8,12 @@ import hashlib
 import math
 import typing
 
+import numpy.typing
+
 from px4_sim_ros.link.hil.link_state import MAX_HEIGHT, MOVED, TROUBLES
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.encounters import Encounter, Nearest
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
@@ -306,6 +309,7 @@ class FlightResult:
                 vehicle.autopilot, shares_core=vehicle.hil.shares_core,
                 joins_us=vehicle.presence.joins_us)
             for vehicle in spec.vehicles}
+        self.folder: object = None         # exists as long as this refers to it
         self.recording = ''                # its folder, '' for none
         self.recording_problem = ''        # why it has ended too early, as a sentence
         self.failure = ''                  # why the flight has failed, as a sentence
@@ -360,6 +364,33 @@ class FlightResult:
         """Whether each has landed, or with a scenario all holds that it expects."""
         return not self.failure and all(
             record.has_succeeded for record in self.vehicles.values())
+
+    @property
+    def events(self) -> list[dict[str, typing.Any]]:
+        """What scenarios have done, and which vehicles came near each other: `time_s`, `event`."""
+        found = [{'time_s': e.time_s, 'event': e.text} for e in self.met]
+        for record in self.vehicles.values():
+            found += record.of_scenario().get('events', ())
+        return sorted(found, key=lambda event: event['time_s'])
+
+    def table(
+        self, topic: str = 'ground_truth/odom', vehicle: str | None = None,
+    ) -> dict[str, numpy.typing.NDArray[typing.Any]]:
+        """Return the columns of a topic by name, as `export` writes them.
+
+        :param topic: `ground_truth/odom` is the truth, `autopilot/odometry` the estimate
+        :param vehicle: of several; the first by default
+        :raises ParameterError: the flight was not recorded, or there is no such topic or vehicle
+        """
+        from px4_sim_ros.recording.analysis.export import read_table
+        from px4_sim_ros.recording.bag.reader import vehicles_of
+        if not self.recording:
+            raise ParameterError('record = False: tables are read from the recording')
+        name = self.spec.first.name if vehicle is None else vehicle
+        if name not in self.vehicles:
+            raise ParameterError(f"vehicle {name!r}: there are {', '.join(self.vehicles)}")
+        bags = vehicles_of(self.recording)
+        return read_table(bags[list(self.vehicles).index(name)], topic)
 
     def summary(self, head: dict[str, typing.Any] | None = None) -> dict[str, typing.Any]:
         """Return the figures of the flight, as `fly --summary` writes them.

@@ -6,9 +6,11 @@ from __future__ import annotations
 import pathlib
 import typing
 
+import numpy.typing
+
 from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
 from px4_sim_ros.recording.analysis import tables
-from px4_sim_ros.recording.analysis.series import FIELDS, Series, read_series
+from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
 
 CSV, PARQUET = FORMATS = ('csv', 'parquet')
@@ -35,11 +37,7 @@ def export(
     """
     if form == PARQUET:
         check_installed('pyarrow')
-    known = [name for name, topic in bag.run.graph.topics.items() if topic.kind in FIELDS]
-    for topic in topics:
-        if topic not in known:
-            raise ParameterError(f'topics {topic!r}: the recording has no such signals'
-                                 f"{did_you_mean(topic, known)}; it has {', '.join(known)}")
+    _check_topics(bag, topics)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for topic, fields in read_series(bag, topics or None).items():
@@ -48,6 +46,31 @@ def export(
         write(path, _rows(fields, every))
         files.append(path)
     return files
+
+
+def read_table(bag: BagReader, topic: str) -> dict[str, numpy.typing.NDArray[typing.Any]]:
+    """Return the columns of a topic, as `export` writes them, by name.
+
+    :raises ParameterError: there is no such topic, or no message of it
+    :raises BagError: the recording cannot be read
+    """
+    _check_topics(bag, [topic])
+    found = read_series(bag, [topic])
+    if topic not in found:
+        raise ParameterError(f'topics {topic!r}: the recording has no message of it; name another')
+    return _columns(found[topic], 1)
+
+
+def _check_topics(bag: BagReader, topics: typing.Iterable[str]) -> None:
+    """Check that a recording has the signals of topics.
+
+    :raises ParameterError: it does not
+    """
+    known = SeriesCollector(bag.run.graph).topics
+    for topic in topics:
+        if topic not in known:
+            raise ParameterError(f'topics {topic!r}: the recording has no such signals'
+                                 f"{did_you_mean(topic, known)}; it has {', '.join(known)}")
 
 
 def columns_of(field: str, count: int) -> list[str]:
@@ -62,9 +85,16 @@ def columns_of(field: str, count: int) -> list[str]:
     return [f'{field}.{axis}' for axis in axes[:count]]
 
 
-def _rows(fields: typing.Mapping[str, Series], every: int) -> list[dict[str, float]]:
-    columns = {'time_s': next(iter(fields.values())).time_s[::every].tolist()}
+def _columns(
+    fields: typing.Mapping[str, Series], every: int,
+) -> dict[str, numpy.typing.NDArray[typing.Any]]:
+    columns = {'time_s': next(iter(fields.values())).time_s[::every]}
     for name, series in fields.items():
         for i, column in enumerate(columns_of(name, series.values.shape[1])):
-            columns[column] = series.values[::every, i].tolist()
+            columns[column] = series.values[::every, i]
+    return columns
+
+
+def _rows(fields: typing.Mapping[str, Series], every: int) -> list[dict[str, float]]:
+    columns = {name: values.tolist() for name, values in _columns(fields, every).items()}
     return [dict(zip(columns, values)) for values in zip(*columns.values())]

@@ -167,6 +167,11 @@ class SeriesCollector:
         self._values: dict[str, dict[str, list[typing.Sequence[float]]]] = {
             name: {field: [] for field in reads} for name, reads in self._reads.items()}
 
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are wanted."""
+        return list(self._reads)
+
     def __contains__(self, topic: str) -> bool:
         """Return whether messages of a topic are wanted."""
         return topic in self._reads

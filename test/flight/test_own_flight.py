@@ -1,0 +1,92 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""`Flight` of `px4_sim_ros`: a flight from Python is that of the command."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from commands import run
+
+from px4_sim_ros import Flight
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process import machine_locks as instance_claim
+from px4_sim_ros.recording.bag.reader import BagReader
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / 'docs' / 'python.md').read_text(encoding='utf-8')
+HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}], 'weather': {'wind': 'dryden'},
+       'expect': [{'always': {'tilt_deg': {'below': 30}}}]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('code', re.findall(r'<!-- flown -->\n```python\n(.*?)```', PAGE, re.S))
+def test_the_code_of_the_page_flies(code, tmp_path):
+    flown = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, cwd=ROOT,
+                           timeout=200)
+    assert (flown.returncode, flown.stderr) == (0, '') and flown.stdout
+
+
+@pytest.mark.slow
+def test_it_is_the_flight_of_the_command(instance, tmp_path):
+    file, summary = tmp_path / 'hop.yaml', tmp_path / 'summary.json'
+    file.write_text(json.dumps(HOP))
+    assert run('fly', '--mode', 'core', '--scenario', file, '--seed', 5, '--instance', instance,
+               '--summary', summary).returncode == 0
+    command = json.loads(summary.read_text())
+    result = Flight(scenario=HOP, seed=5, instance=instance).fly()
+    assert result.fingerprint == command['fingerprint']
+    assert result.summary()['expectations'] == command['expectations']
+    assert result.has_succeeded
+
+
+def test_tables_are_those_of_the_recording(instance, tmp_path):
+    flight = Flight(scenario=HOP, instance=instance, record=tmp_path / 'bag')
+    result = flight.fly()
+    truth, estimate = result.table(), result.table('autopilot/odometry')
+    assert truth['time_s'][-1] == result.summary()['sim_time_s']
+    assert np.max(truth['position_m.z']) - truth['position_m.z'][0] == pytest.approx(
+        result.summary()['max_altitude_m'], abs=1e-3)
+    assert abs(np.max(estimate['position_m.z']) - 1.5) < 0.3
+    assert BagReader(tmp_path / 'bag').run.scenario
+    with pytest.raises(ParameterError, match="did you mean ground_truth/odom"):
+        result.table('ground_truth/odometry')
+    with pytest.raises(ParameterError, match=r"^vehicle 'bravo': there are $"):
+        result.table(vehicle='bravo')
+
+
+def test_it_holds_where_it_is_asked_to_and_frees_all(instance):
+    flight = Flight(scenario=HOP, instance=instance, record=False)
+    assert instance_claim.is_claimed(instance)
+    with flight:
+        flight.run(lambda situation: situation.height_m > 0.5)
+        there = flight.scenario().course.situation
+        assert 0.5 < there.height_m < 0.6
+        flight.run(lambda situation: situation.time_us >= there.time_us + 100_000)
+        assert flight.scenario().course.situation.time_us == there.time_us + 100_000
+        flight.run()
+    assert flight.end().has_succeeded
+    assert not instance_claim.is_claimed(instance)
+    with pytest.raises(ParameterError, match=r'^record = False: '):
+        flight.result.table()
+
+
+@pytest.mark.parametrize('given, sentence', [
+    ({'mode': 'fast'}, "mode = 'fast': must be one of core, composed, separate"),
+    ({'vehicle': 'iriss'}, "vehicle 'iriss': there is no such vehicle; did you mean iris"),
+    ({'set': {'wind.spedd_m_s': 1}, 'wind': 'constant'}, 'wind.spedd_m_s: unknown parameter'),
+    ({'scenario': {'events': 3}}, 'scenario scenario.yaml'),
+    ({'autopilot': 'px4', 'px4_dir': '/nowhere'}, 'px4_dir = /nowhere: has no bin/px4')])
+def test_what_is_wrong_is_refused_before_anything_starts(given, sentence, instance):
+    with pytest.raises(ParameterError, match=re.escape(sentence)):
+        Flight(instance=instance, **given)
+    assert not instance_claim.is_claimed(instance)
+
+
+def test_a_situation_takes_a_scenario(instance):
+    with Flight(mission='hover', instance=instance, record=False) as flight, pytest.raises(
+            ParameterError, match=r'^until: the flight has no scenario'):
+        flight.run(lambda situation: True)
