@@ -25,7 +25,7 @@ from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
 
-# The counters of nodes from `/diagnostics`: of a recorded flight or of a running graph.
+# The counters of nodes from `/diagnostics`: of a recorded flight.
 
 _ADDED_UP = frozenset({'steps', *TROUBLES})
 

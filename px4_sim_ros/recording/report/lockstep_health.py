@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The health of the lockstep: its pace and the wall time of each node, as tables and plots.
 
-Of a recorded flight or of a running graph; `lockstep_terms` defines the figures.
+`lockstep_terms` defines the figures.
 """
 from __future__ import annotations
 

@@ -34,10 +34,6 @@ MARK_COLOURS = {
     'pilot': '#4a7fd4', 'scenario': '#c4568f', 'autopilot': '#3f8f5f', 'link': '#9a6fc0',
     'simulation': '#7d8792', 'sensor': '#b0883b',
     'battery': '#c2577f', 'warning': '#d98a1f', 'error': '#cf3f3f'}
-# Of states, by their `lockstep_terms.condition`.
-CONDITION_COLOURS = {
-    terms.WELL: '#2a9d8f', terms.NOTABLE: MARK_COLOURS['warning'],
-    terms.TROUBLE: MARK_COLOURS['error'], terms.UNKNOWN: TRUTH_COLOUR}
 
 _ROW_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 180, 40, 46, 48
 # The title of the first row stands over the numbers of the marks.
