@@ -59,10 +59,10 @@ def parameters() -> str:
         own = graph.load(spec.parameters).infos()
         rows += [_parameter(f'{node}.', key, value, own)
                  for key, value in default_parameters(node).items() if key in own]
-    for above, row in reversed(list(itertools.pairwise(rows))):
-        if above[2:] == row[2:]:
-            rows[rows.index(row)] = (*row[:2], '″', '″')
-    return _table(('parameter', 'default', 'meaning', 'allowed'), rows)
+    ditto = [(*row[:2], *('″' if cell == upper else cell
+                          for cell, upper in zip(row[2:], above[2:])))
+             for above, row in itertools.pairwise([('',) * 4, *rows])]
+    return _table(('parameter', 'default', 'meaning', 'allowed'), ditto)
 
 
 def _parameter(

@@ -7,7 +7,7 @@ The exit code is 1 if one of them is none of those that depend on the wall clock
 """
 import sys
 
-# docs/time_and_lockstep.md has the reason of each.
+# docs/journal/repeatable.md has the reason of each.
 MAY_DIFFER = {
     'cpuload', 'event', 'logger_status', 'parameter_update', 'telemetry_status', 'vehicle_command',
     'vehicle_command_ack', 'vehicle_status'}
