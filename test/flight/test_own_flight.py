@@ -15,6 +15,9 @@ from px4_sim_ros import Flight
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import machine_locks as instance_claim
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.spec import files, resources
+from px4_sim_ros.spec.flight_spec import MODES
+from px4_sim_ros.spec.resources import named_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'python.md').read_text(encoding='utf-8')
@@ -56,6 +59,29 @@ def test_tables_are_those_of_the_recording(instance, tmp_path):
         result.table('ground_truth/odometry')
     with pytest.raises(ParameterError, match=r"^vehicle 'bravo': there are $"):
         result.table(vehicle='bravo')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', MODES)
+def test_no_process_reads_a_file_again(mode, instance, tmp_path, monkeypatch):
+    """A file that changes meanwhile would give a flight that was never described."""
+    opened = []
+    monkeypatch.setattr(files, 'read_text', lambda path, what: (
+        opened.append(pathlib.Path(path)), resources.read_text(path, what))[1])
+    vehicle, mission, scenario = (tmp_path / f'{name}.yaml' for name in ('own', 'hop', 'faults'))
+    vehicle.write_text(named_file('vehicles', 'x500').read_text())
+    mission.write_text(json.dumps({'name': 'hop', 'items': HOP['mission']}))
+    scenario.write_text(json.dumps({
+        **HOP, 'mission': str(mission), 'vehicle': str(vehicle),
+        'events': [{'at_s': 2.0, 'motor_thrust': {'motor': 1, 'share': 0.95}, 'for_s': 1.0}]}))
+    flight = Flight(scenario=str(scenario), mode=mode, instance=instance)
+    assert sorted(opened) == sorted([vehicle, mission, scenario])
+    for file in opened[:]:
+        file.unlink()
+    result = flight.fly()
+    assert (result.failure, result.has_succeeded) == ('', True)
+    assert len(opened) == 3
+    assert BagReader(result.recording).run.files().vehicle(str(vehicle)).name == 'x500'
 
 
 def test_it_holds_where_it_is_asked_to_and_frees_all(instance):
