@@ -18,10 +18,10 @@ import typing
 from benchmarks import ceiling, peers, worlds
 from benchmarks.kinds import CEILING, CEILING_KIND, PEERS, Kind
 from benchmarks.machine import Usage
+from benchmarks.pilot_process import PilotProcess
 from benchmarks.subscriber import OutsideSubscriber
 from benchmarks.worlds import Window
 from px4_sim_ros.flight.autopilots import start_autopilot
-from px4_sim_ros.flight.pilot_process import PilotProcess
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.errors import ParameterError, sentence

@@ -22,7 +22,7 @@ _CALIBRATION_TURNS = 1000
 # Of the command lines of what the benchmark starts; what comes after is the first node, if any.
 _WORLD = 'px4_sim_ros.ros.world'
 _OTHERS = {
-    'px4_sim_ros.flight.pilot_process': 'pilot',
+    'benchmarks.pilot_process': 'pilot',
     'px4_sim_ros.autopilot.process': 'embedded autopilot',
     'benchmarks.trivial_peer': 'trivial peer',
     'benchmarks.subscriber': 'subscriber'}

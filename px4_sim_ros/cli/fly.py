@@ -12,7 +12,7 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.cli import arguments, fly_plan, fly_summary, output, same_flight
+from px4_sim_ros.cli import arguments, fly_plan, fly_summary, output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.list import ListAction
 from px4_sim_ros.cli.progress import Progress
@@ -204,7 +204,7 @@ def _broken(options: argparse.Namespace, result: FlightResult) -> typing.Iterato
         for verdict in its.failed:
             yield f"{f'{name}: ' if name else ''}expected {verdict.text}"
     if result.first.failed and not result.spec.fleet:
-        words = ['python', '-m', 'px4_sim_ros', *same_flight.words(options)]
+        words = ['python', '-m', 'px4_sim_ros', *fly_plan.words_of(options)]
         if not result.unrepeatable:
             words += ['--expect', result.fingerprint]
         yield f'again: {command_line(words) if result.spec.first.px4 else shlex.join(words)}'

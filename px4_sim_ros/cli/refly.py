@@ -12,7 +12,7 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.cli import flown_again, reflown
+from px4_sim_ros.cli import flown_again
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Progress
@@ -25,7 +25,8 @@ from px4_sim_ros.model.faults.actions import check_allowed
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.px4 import memory
-from px4_sim_ros.px4.sitl import Px4
+from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4
+from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
@@ -68,7 +69,7 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     with _claimed(spec):
         _fly(spec, bag, folder)
     flown = BagReader(new)
-    reflown.say(reflown.repeats(*of) for of in (('the recording', bag), ('the new flight', flown)))
+    say(repeats(*of) for of in (('the recording', bag), ('the new flight', flown)))
     found = dataclasses.replace(
         compare_bags(bag, flown), names=(str(bag.folder), 'the new flight'))
     report_comparison(bag, flown, found, options)
@@ -93,7 +94,7 @@ def _claimed(spec: FlightSpec) -> contextlib.ExitStack:
 
 def _fly(spec: FlightSpec, bag: BagReader, folder: pathlib.Path) -> None:
     if spec.first.px4 is not None:
-        reflown.say(reflown.differences(bag.run, spec.first.px4))
+        say(differences(bag.run, spec.first.px4))
     if spec.repeats_px4:
         for remark in memory.remarks():
             print(f'refly: {remark}', file=sys.stderr)
@@ -139,7 +140,7 @@ def _spec(
     px4, hil = None, configuration.of_node('hil_bridge', HilParameters)
     if run.autopilot == 'px4':
         px4 = dataclasses.replace(
-            Px4.find(options.px4_dir, reflown.schedule_of(run, shares_core=hil.shares_core)),
+            Px4.find(options.px4_dir, schedule_of(run, shares_core=hil.shares_core)),
             of_recording=tuple(run.px4.get('parameters', {}).items()))
     vehicle = VehicleSpec(configuration, run.autopilot, px4)
     vehicle.check()
@@ -162,3 +163,61 @@ def _own_classes(
             check_allowed(f'node {name}', path)
     return own | node_overrides.parse(
         (f'{name}={path}' for name, path in run.own_classes.items() if name not in own), names)
+
+
+def schedule_of(run: RunDescription, *, shares_core: bool) -> str:
+    """Return how the PX4 of a recording is to run when it is flown again.
+
+    :param shares_core: whether the step is to be on its core
+    """
+    recorded = run.px4.get('schedule', ONE_CORE)
+    if shares_core:
+        return REPEATABLE
+    return ONE_CORE if recorded == REPEATABLE else recorded
+
+
+def differences(run: RunDescription, px4: Px4) -> list[str]:
+    """Return in what a PX4 is another one than that of a recording, a sentence each.
+
+    :raises OSError: a file of PX4 cannot be read
+    """
+    remarks: list[str] = []
+    if not run.px4:
+        remarks.append('the recording does not say which PX4 has flown, nor with which parameters'
+                       ' and schedule: an older version has written it')
+        return remarks
+    if px4.schedule != run.px4['schedule']:
+        remarks.append(
+            f"PX4 runs with the schedule {px4.schedule}; it was {run.px4['schedule']}")
+    now = px4.digests()
+    build = [f'{name} {digest[:16]} and now {now[name][:16]}'
+             for name, digest in run.px4['build'].items() if now[name] != digest]
+    if build:
+        remarks.append(f"another build of PX4: {', '.join(build)}")
+    recorded = run.px4['parameters']
+    for name, value in px4.parameters.items():
+        if name not in recorded:
+            remarks.append(f'{name} = {value} is set now, and was not')
+        elif value != recorded[name]:
+            remarks.append(f'{name} = {value} is set now; it was {recorded[name]}')
+    return remarks
+
+
+def repeats(which: str, bag: BagReader) -> str:
+    """Return whether a recorded flight repeats, and why not, as a sentence.
+
+    :param which: the flight, as the beginning of the sentence
+    :raises BagError: a file cannot be read
+    """
+    fingerprint, why_not = recorded_fingerprint.read(bag)
+    known = f'fingerprint {fingerprint}, ' if fingerprint else ''
+    if not why_not:
+        return f'{which}: {known}repeatable'
+    sentence = f'{which}: {known}not repeatable: {why_not}'
+    return sentence
+
+
+def say(lines: typing.Iterable[str]) -> None:
+    """Print sentences, each on a line."""
+    for line in lines:
+        print(line, flush=True)

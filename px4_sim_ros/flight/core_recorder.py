@@ -80,7 +80,7 @@ class CoreRecorder:
         self._write_beside(qualified(vehicle, topic), serialised(String(data=text)))
 
     def telemetry(self, vehicle: str) -> TelemetryListener:
-        """Return what writes what the autopilot of a vehicle says of itself."""
+        """Return the writer of what the autopilot of a vehicle reports of itself."""
         return _Telemetry(self._write_beside, vehicle)
 
     def add_status(
@@ -130,7 +130,7 @@ class CoreRecorder:
         self._steps.write([Message(topic, self._steps.complete_us, data)])
 
     def _give_up(self, error: OSError) -> None:
-        """After a failure go on without a recording, or not at all.
+        """After a failure continue without a recording, or not at all.
 
         :raises OSError: the failure ends the run
         """

@@ -92,7 +92,7 @@ class CoreWorld:
 
     @property
     def was_stopped(self) -> bool:
-        """False: nobody can ask for that."""
+        """False: a run of this mode takes no such request."""
         return False
 
     def wait_until_seen(self) -> None:
@@ -118,7 +118,7 @@ class CoreWorld:
         """Nothing: a failure at the end was raised by `close`."""
 
     def run(self, stop: threading.Event) -> bool:
-        """Step until `stop` is set; return False: nobody can let the run begin again."""
+        """Step until `stop` is set; return False: this run is never reset."""
         self._clock.resume()
         # Not in the midst of a step: it would be recorded without its end.
         with signals.held_back() as signal:

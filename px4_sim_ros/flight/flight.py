@@ -306,7 +306,7 @@ class Flight:
     def _note_gone(self, vehicle: VehicleSpec) -> bool:
         goes_on = not self._stop.is_set()
         if vehicle.hil.on_waiting in ('hold', 'begin_again'):
-            self._stop.set()       # the others do not go on without it
+            self._stop.set()       # the others do not fly without it
         return goes_on
 
     def _note_new(self, vehicle: VehicleSpec, reason: str) -> None:

@@ -25,7 +25,7 @@ _WATCH_S = 0.2
 _CONNECTED_TIMEOUT_S = 60.0
 # More for each that boots at the same time: with the schedule repeatable all are on one core.
 _CONNECTED_TIMEOUT_OF_OTHERS_S = 4.0
-# Nodes report once a second: an autopilot may have replied and nobody knows.
+# Nodes report once a second: an autopilot may have replied since.
 _MOST_IN_VAIN = 2
 # Of wall time, for a process of which the connection is gone.
 _GONE_S = 1.0
@@ -192,11 +192,11 @@ class StartedAutopilot:
 
     @property
     def processes(self) -> list[Child]:
-        """Its process, if it has one of ours."""
+        """Its process, if this package has started one."""
         return [] if self._autopilot is None else [self._autopilot]
 
     def end_from_outside(self) -> str:
-        """Return how somebody else has killed it, '' if nobody has; before `end`.
+        """Return how it was killed from outside, or ''. Call before `end`.
 
         A scenario that takes its power does not count: another one is in its place since.
         """

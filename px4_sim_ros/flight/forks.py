@@ -42,7 +42,7 @@ class WorldForks:
         """Start a `world` with these arguments.
 
         :param log: a file for all that it prints; without one it prints to ours
-        :raises NotStartedError: there is nobody who could
+        :raises NotStartedError: the process that forks has ended
         """
         asked = {'arguments': list(arguments), 'log': str(log or '')}
         try:
@@ -60,7 +60,7 @@ class WorldForks:
     def wait_for_pid(self, fork: _Fork) -> int:
         """Return the process id of one that was asked for.
 
-        :raises NotStartedError: there is nobody who could start it
+        :raises NotStartedError: the process that forks has ended
         """
         while not fork.known_pid:
             if not self._read(None):
@@ -88,7 +88,7 @@ class WorldForks:
         return self._exit_codes[fork.known_pid]
 
     def _read(self, timeout_s: float | None) -> bool:
-        """Take in what is told next; return whether anything was."""
+        """Take in the next message; return whether there was one."""
         self._socket.settimeout(timeout_s)
         packet = b''
         with contextlib.suppress(ConnectionError):      # it has ended before it has read all

@@ -105,7 +105,7 @@ def survey(bag: BagReader) -> Survey:
                 raise BagError(f'bag {bag.folder}: {graph.COMMAND} for'
                                f' t = {seconds_text(steps * step_us)} is missing')
         elif message.topic == graph.CLOCK and bag.fleet is not None:
-            end_us = message.time_us       # time goes on for others
+            end_us = message.time_us       # others are there longer
         elif message.topic == graph.ABSENCE and (
                 sensor := bag.decode(message).frame_id) not in silenced:
             absent_us.setdefault(sensor, []).append(message.time_us)
@@ -168,7 +168,7 @@ def run(replay: PreparedReplay, folder: pathlib.Path) -> None:
     """Fly a recording again in the mode that was prepared.
 
     :param folder: for files that are needed on the way
-    :raises ControlError: the graph does not come up, or does not go on
+    :raises ControlError: the graph does not come up, or stands still
     """
     compile_ahead()
     if replay.run.mode == 'core':
@@ -213,7 +213,7 @@ def conduct(namespace: str, survey: Survey, children: list[Child]) -> None:
     """Let a graph that begins paused take the steps of a recording, then end it.
 
     :param children: its processes, as far as they are ours
-    :raises ControlError: it does not come up, or does not go on
+    :raises ControlError: it does not come up, or stands still
     """
     from px4_sim_ros.ros.tools.control_client import Control, ControlError
     with contextlib.closing(Control(namespace)) as control:
@@ -222,7 +222,7 @@ def conduct(namespace: str, survey: Survey, children: list[Child]) -> None:
                 if child.exit_code is not None:
                     raise ControlError(
                         f'{child.name} has ended with exit code {child.exit_code}')
-            # One that has taken steps already is somebody else's.
+            # One that has taken steps already is another graph.
             return control.has_status and control.state == 'PAUSED' and control.steps == 0
 
         control.wait_for(is_up, _STARTED_TIMEOUT_S, 'the node graph has not come up')

@@ -83,7 +83,7 @@ class RosWorld:
         :param members: the vehicles; one alone has no name
         :param listeners: called with what each of them does
         :param run: the description of what is flown
-        :param optional: nodes in processes of their own without which the others go on
+        :param optional: nodes in processes of their own without which the others run
         :param own_classes: `module:Class` by name, in the place of those of the graph table
         :param remaps: remapping rules of ROS
         :param namespace: of all nodes
@@ -101,7 +101,7 @@ class RosWorld:
         self._reports = {member.vehicle: GraphReports() for member in members}
         self._closed = False
         self._is_ending = False        # the manager has taken the graph down before
-        self._unasked_end = ''         # why it has, if nobody has asked for that
+        self._unasked_end = ''         # why it has, without a request
         self._is_over = False          # the manager, which is the last to end, has said so
         with domain_claim.claim_start() as stack:
             children = start_graph(
@@ -127,7 +127,7 @@ class RosWorld:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether somebody has asked for the end of the run."""
+        """Whether the end of the run was requested."""
         return self._ends() and not self._unasked_end
 
     def _ends(self) -> bool:
@@ -193,7 +193,7 @@ class RosWorld:
     def check_end(self) -> None:
         """Check how the processes have ended, and why.
 
-        :raises WorldError: one has failed, or the graph has ended and nobody has asked for that
+        :raises WorldError: one has failed, or the graph has ended without a request
         """
         for child in self._children:
             # One that had to be killed has reported nothing.

@@ -10,8 +10,11 @@ import typing
 
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.link.pilot.block import UPLOADED, PilotParameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.autopilot import AutopilotParameter, Mode, Px4Failure, Sticks
 from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.px4 import boot_parameters
 from px4_sim_ros.px4.sitl import ONE_CORE, Px4, world_parameters
@@ -22,7 +25,6 @@ from px4_sim_ros.spec.configuration import (
     load_configuration,
     profile_parameters,
 )
-from px4_sim_ros.spec.embedded import check_embedded
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleet import check_starts, configurations, laid_over
 from px4_sim_ros.spec.fleets import Fleet, check_presences
@@ -228,3 +230,27 @@ def _of_fleet(options: Options, fleet: Fleet) -> FlightSpec:
     return FlightSpec(
         options.mode, vehicles, fleet.name, fleet.near_miss_m,
         node_overrides.parse(options.node, members[0][1].graph.nodes))
+
+
+_BY_HAND = 'the embedded autopilot has no modes to fly by hand'
+_CANNOT = {
+    Sticks: f'sticks: {_BY_HAND}', Mode: f'mode: {_BY_HAND}',
+    AutopilotParameter: 'parameter: the embedded autopilot has none',
+    Px4Failure: 'px4_failure: the embedded autopilot has none'}
+
+
+def check_embedded(configuration: Configuration) -> None:
+    """Check that the embedded autopilot can fly what is wanted.
+
+    :raises ParameterError: only PX4 can, and why
+    """
+    check_is_multirotor(configuration.vehicle)
+    if 'pilot' in configuration.nodes and (
+            configuration.of_node('pilot', PilotParameters).missions == UPLOADED):
+        raise ParameterError(
+            f'pilot.missions = {UPLOADED!r}: the embedded autopilot has no navigator; fly with the'
+            ' autopilot px4')
+    for event in configuration.scenario.events if configuration.scenario else ():
+        if (reason := _CANNOT.get(type(event.action))) and not event.refused:
+            raise ParameterError(f'scenario {configuration.world.scenario}: event {event.name}:'
+                                 f' {reason}; fly with the autopilot px4')

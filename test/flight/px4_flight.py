@@ -15,10 +15,10 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from scipy.spatial.transform import Rotation
 
+from benchmarks.pilot_process import PilotProcess
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
-from px4_sim_ros.flight.pilot_process import PilotProcess
 from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.model.frames import enu_to_ned, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.px4.sitl import Px4

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from px4_sim_ros.flight import pilot_process
+from benchmarks import pilot_process
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.process.children import Child, die_with_parent, own_module, stop_all
 from px4_sim_ros.spec.files import load_mission
@@ -91,7 +91,7 @@ EVENTS = [Event('arrived at 3 m north', 1.5, (1.0, 3.0, 2.0), True), Event('land
 FLIES = f'''
 import sys
 from px4_sim_ros.link.pilot.events import Event, MissionError
-from px4_sim_ros.flight import pilot_process
+from benchmarks import pilot_process
 
 class Pilot:
     def __init__(self, instance, report):

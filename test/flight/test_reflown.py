@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from px4_sim_ros.campaign.conduct import command
-from px4_sim_ros.cli import reflown
+from px4_sim_ros.cli import refly
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.px4.sitl import ALL_CORES, ONE_CORE, REPEATABLE, Px4, command_line, described
 from px4_sim_ros.recording.analysis import recorded_fingerprint
@@ -75,20 +75,20 @@ def test_parameters_of_a_recording_are_set_again_unless_they_are_set_now(build, 
 
 def test_what_is_another_px4_is_named(build, monkeypatch):
     run = recorded(Px4.find(build))
-    assert reflown.differences(run, Px4.find(build)) == []
+    assert refly.differences(run, Px4.find(build)) == []
     (build / 'etc' / 'a').write_text('b')
     monkeypatch.setenv(GAIN, '0.9')
     other = Px4.find(build, ALL_CORES)
     now = other.digests()
     assert now['bin/px4'] == run.px4['build']['bin/px4']
-    assert reflown.differences(run, other) == [
+    assert refly.differences(run, other) == [
         'PX4 runs with the schedule all-cores; it was one-core',
         f"another build of PX4: etc {run.px4['build']['etc'][:16]} and now {now['etc'][:16]}",
         f'{GAIN} = 0.9 is set now, and was not']
     monkeypatch.setenv(GAIN, '0.8')
-    assert f'{GAIN} = 0.8 is set now; it was 0.9' in reflown.differences(
+    assert f'{GAIN} = 0.8 is set now; it was 0.9' in refly.differences(
         dataclasses.replace(run, px4=run.px4 | {'parameters': {GAIN: '0.9'}}), other)
-    sentence, = reflown.differences(dataclasses.replace(run, px4={}), other)
+    sentence, = refly.differences(dataclasses.replace(run, px4={}), other)
     assert sentence.startswith('the recording does not say which PX4 has flown')
 
 
@@ -98,7 +98,7 @@ def test_what_is_another_px4_is_named(build, monkeypatch):
 def test_px4_runs_as_it_did_unless_the_parameters_say_otherwise(
         recorded_schedule, shares_core, schedule):
     run = types.SimpleNamespace(px4={'schedule': recorded_schedule} if recorded_schedule else {})
-    assert reflown.schedule_of(run, shares_core=shares_core) == schedule
+    assert refly.schedule_of(run, shares_core=shares_core) == schedule
 
 
 @pytest.mark.parametrize('found, sentence', [
@@ -107,7 +107,7 @@ def test_px4_runs_as_it_did_unless_the_parameters_say_otherwise(
      'the recording: not repeatable: no mission was flown to its end')])
 def test_whether_a_flight_repeats_is_said(found, sentence, monkeypatch):
     monkeypatch.setattr(recorded_fingerprint, 'read', lambda bag: found)
-    assert reflown.repeats('the recording', None) == sentence
+    assert refly.repeats('the recording', None) == sentence
 
 
 def test_a_command_that_flies_again_has_the_parameters_in_front(build, monkeypatch):

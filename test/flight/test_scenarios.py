@@ -23,7 +23,7 @@ from px4_sim_ros.px4.sitl import REPEATABLE
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.embedded import check_embedded
+from px4_sim_ros.spec.flight_spec import check_embedded
 from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.graph import FAULTS
 from px4_sim_ros.step.side_topics import (

@@ -40,7 +40,7 @@ class PilotProcess:
         self._stopped = False
         process = subprocess.Popen(
             [*die_with_parent(), *own_module(
-                'px4_sim_ros.flight.pilot_process', str(instance),
+                'benchmarks.pilot_process', str(instance),
                 json.dumps(mission.to_mapping()))],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
         assert process.stdout is not None        # it is a pipe
