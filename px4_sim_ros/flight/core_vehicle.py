@@ -106,7 +106,7 @@ class CoreVehicle:
         self._setup.on_scenario(verdicts)
 
     def change(self, change: Change) -> None:
-        """Take note that the vehicle joins the world or has left it."""
+        """Record that the vehicle joins the world or has left it."""
         self._record(change.time_us, change.text, 'world')
         self._setup.on_change(change)
 
@@ -132,7 +132,7 @@ class CoreVehicle:
         return getattr(self.blocks['dynamics'], FINGERPRINT, '')
 
     def gap(self) -> str:
-        """Return what first kept its flight from being repeatable, '' for nothing."""
+        """Return the first cause for which its flight is not repeatable, '' for none."""
         pilot = self._pilot.values() if self._pilot is not None else {}
         return first_gap((self.bridge.counters(), pilot))
 
@@ -144,7 +144,7 @@ class CoreVehicle:
             self.bridge.idle()
 
     def reports(self) -> dict[str, typing.Any]:
-        """Return what its blocks report, by name."""
+        """Return the reports of its blocks, by name."""
         return {name: self._block_status(block) for name, block in self.blocks.items()}
 
     def _block_status(self, block: Block) -> typing.Any:

@@ -58,7 +58,7 @@ class DirectServer(HilServer):
         self._answers += self._autopilot.answer(data)
 
     def receive(self, timeout_s: float) -> bytes:
-        """Return what the autopilot has answered."""
+        """Return the answers of the autopilot."""
         answers, self._answers = self._answers, b''
         return answers
 

@@ -229,7 +229,7 @@ class Flight:
             raise HungError(f'the flight has hung for {limit_s:g} s of wall time{why}')
 
     def end(self) -> FlightResult:
-        """End all that was started, and return what has become of the flight.
+        """End all that was started, and return the result.
 
         :raises RuntimeError: a part of the world has failed
         """

@@ -176,7 +176,7 @@ class StartedAutopilot:
         self._all.append(self._autopilot)
 
     def log_loss(self) -> LogLoss | None:
-        """Return what the logs of all that were started lack, after the end; None without one."""
+        """Return the loss in the logs of all that were started, after the end; None without one."""
         return loss_of(self._all)
 
     def _stop(self) -> None:

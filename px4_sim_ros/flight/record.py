@@ -401,7 +401,7 @@ class FlightResult:
         return head | (self._of_fleet() if self.spec.fleet else self._of_one())
 
     def head(self) -> dict[str, typing.Any]:
-        """Return what was flown, with which a summary begins."""
+        """Return the head of a summary: mode, vehicles, mission, seed."""
         spec, world = self.spec, self.spec.configuration.world
         if spec.fleet:
             said = {'mode': spec.mode, 'wind': world.wind, 'seed': world.seed,

@@ -45,7 +45,7 @@ def prepare(
     bag: BagReader, mode: str, survey: Survey, overrides: settings.Settings, folder: pathlib.Path,
     *, profile: str = '', record: str | None = None, namespace: str = '',
 ) -> PreparedReplay:
-    """Return what is needed to fly a recording again.
+    """Return a recording, prepared to be flown again.
 
     :param overrides: parameters that are not as they were
     :param folder: where the new bag goes unless `record` says it

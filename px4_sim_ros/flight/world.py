@@ -111,7 +111,7 @@ def _observe_encounters(
     encounters: Encounters, world: typing.Callable[[], CoreWorld], names: typing.Iterable[str],
     take: typing.Callable[[Encounter], None], then: Observer | None,
 ) -> Observer:
-    """Return what looks after each step how near the vehicles are to each other."""
+    """Return an observer of how near the vehicles are to each other."""
     def observe(time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
         places: list[Vector | None] = []
         for name in names:
