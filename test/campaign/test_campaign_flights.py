@@ -320,7 +320,8 @@ def test_a_px4_that_hangs_is_given_up_and_nothing_of_it_is_left(px4):
             time.sleep(0.1)
         seen[0].send_signal(signal.SIGSTOP)
         answer = future.result()
-    assert answer['lost'] in ('it has hung for 12 s of wall time', 'PX4 has not connected')
+    assert answer['lost'] in (
+        'the flight has hung for 12 s of wall time', 'PX4 has not connected')
     assert wait_gone(seen, 10) == []
     assert not list(_memory())
 
