@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several graphs on one machine: each keeps its flight, or is refused with one sentence."""
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -31,7 +30,7 @@ from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.process import domain_claim, machine_locks
 from px4_sim_ros.process.machine_locks import is_claimed
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.spec.files import Files
+from px4_sim_ros.spec.configuration import load_configuration
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -160,10 +159,9 @@ def test_who_only_looks_is_in_nobodys_way(instance, monkeypatch):
 
 def assert_not_flown_again(here, instance, folder, sentence):
     """Check that `refly` is refused with a sentence, and that nothing is written."""
-    configuration, _ = fly(folder / 'flown', 0.1)
-    rewritten(folder / 'flown', folder / 'bag', run=dataclasses.replace(RunDescription.of(
-        configuration, mode='core', autopilot='embedded'), mission=Files().text(
-            'missions', 'hover')))
+    fly(folder / 'flown', 0.1)
+    rewritten(folder / 'flown', folder / 'bag', run=RunDescription.of(
+        load_configuration(None, {'': {'mission': 'hover'}}), mode='core', autopilot='embedded'))
     before = sorted(folder.rglob('*'))
     result = here('refly', folder / 'bag', '--set', f'hil_bridge.instance={instance}',
                   '--record', folder / 'again', '--json', folder / 'figures.json',
