@@ -13,8 +13,7 @@ from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.fleet import asked_instance
-from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet
+from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet, asked_instance
 from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, FlightSpec, Options, flight_of
 from px4_sim_ros.spec.resources import named_file, named_files
 from px4_sim_ros.viewing.rerun_target import RerunTarget

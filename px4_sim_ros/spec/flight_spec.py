@@ -26,8 +26,7 @@ from px4_sim_ros.spec.configuration import (
     profile_parameters,
 )
 from px4_sim_ros.spec.files import Files
-from px4_sim_ros.spec.fleet import check_starts, configurations, laid_over
-from px4_sim_ros.spec.fleets import Fleet, check_presences
+from px4_sim_ros.spec.fleets import Fleet, check_presences, check_starts, configurations, laid_over
 from px4_sim_ros.spec.parameter_files import Settings
 from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step.attendance import ALWAYS, Presence

@@ -10,7 +10,7 @@ import pytest
 from px4_sim_ros.cli import command_line, fly
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.spec import fleet as fleets
+from px4_sim_ros.spec import fleets
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import NEAR_MISS_M, SPACING_M, Fleet, VehicleEntry
 from px4_sim_ros.spec.flight_spec import Options, flight_of

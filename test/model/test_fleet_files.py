@@ -14,7 +14,7 @@ from px4_sim_ros.model.environment.wind import Wind
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.world import Environment
-from px4_sim_ros.spec import fleet as fleets
+from px4_sim_ros.spec import fleets
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import Fleet, check_presences
 from px4_sim_ros.spec.resources import named_files
