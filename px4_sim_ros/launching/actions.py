@@ -56,8 +56,8 @@ from px4_sim_ros.step.members import Member, process_groups
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
 
-# Codes of a process that has ended as it was asked to.
-_AS_ASKED = 0, -signal.SIGINT, -signal.SIGTERM
+# Codes of a process that has ended as it was asked to; the last is that of a command.
+_AS_ASKED = 0, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT
 
 
 def _given(
@@ -304,7 +304,8 @@ def _world(
     actions: list[LaunchDescriptionEntity] = []
     for names in process_groups(members, given['mode']):
         node = Node(
-            package=PACKAGE, executable='world', namespace=given.get('namespace', ''),
+            # Of a fleet none: it would be that of all nodes, in place of their vehicles'.
+            package=PACKAGE, executable='world', namespace=given.get('namespace'),
             arguments=[*names, '--run', str(run),
                        *node_overrides.arguments(own, own if is_fleet else names)],
             exec_name=names[0] if len(names) == 1 else 'world',

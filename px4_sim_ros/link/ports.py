@@ -14,6 +14,10 @@ _KINDS = {'TCP': socket.SOCK_STREAM, 'UDP': socket.SOCK_DGRAM}
 class PortTakenError(OSError):
     """A port is in use by another process."""
 
+    def __str__(self) -> str:
+        """Return the sentence without the number, for programs that print what they catch."""
+        return str(self.strerror)
+
 
 def _port_taken(protocol: str, port: int) -> PortTakenError:
     """Return the error that names a port and, where the system shows it, its holder."""

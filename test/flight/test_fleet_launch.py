@@ -104,7 +104,7 @@ def test_the_end_of_a_vehicles_process_ends_the_launch(fleet):
     with launch(f'fleet:={fleet}', 'mode:=separate') as process:
         wait_for_both(process, 'armed')
         children = family(process.pid)
-        kill(process, 'bravo', '--fleet')
+        kill(process, 'bravo', '--run')
         lines = wait_for_line(process, 'bravo-')
         assert 'process has died' in lines[-1]
         assert process.wait(15) != 0

@@ -271,7 +271,7 @@ def test_a_launch_that_is_asked_to_end_leaves_nothing(mode, number, tmp_path, fo
 
 # How it ends at a SIGINT, and then the launch.
 @pytest.mark.parametrize('at_sigint, code', [
-    ('lambda *_: sys.exit(0)', 0), ('lambda *_: sys.exit(3)', 1),
+    ('lambda *_: sys.exit(0)', 0), ('lambda *_: sys.exit(130)', 0), ('lambda *_: sys.exit(3)', 1),
     ('lambda *_: os.kill(os.getpid(), signal.SIGKILL)', 1), ('signal.SIG_DFL', 0)])
 def test_a_part_that_fails_while_the_launch_ends_is_a_failure(at_sigint, code, tmp_path):
     """It has the exit code of no part alone: the other ends first, and well."""

@@ -81,8 +81,8 @@ def test_port_taken_by_this_process(server, instance):
     """The sentence names port, holder and remedy."""
     with pytest.raises(PortTakenError) as error:
         HilServer(HOST, port_of(instance))
-    sentence = error.value.strerror
-    assert f'TCP port {port_of(instance)} is taken by' in sentence
+    sentence = str(error.value)
+    assert sentence.startswith(f'TCP port {port_of(instance)} is taken by')
     assert f'(process {os.getpid()})' in sentence
     assert 'another instance' in sentence and '\n' not in sentence
 
