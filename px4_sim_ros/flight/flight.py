@@ -155,12 +155,13 @@ class Flight:
         :raises ParameterError: it has no scenario
         :raises RuntimeError: a part of the world has failed
         """
-        if self._is_over():
-            return
         if until is not None and self.spec.first.scenario is None:
             raise ParameterError(
                 'until: the flight has no scenario, which knows the situation; name one')
-        self._stop.clear()
+        if self._holds:                # the situation has set it, or an autopilot has gone
+            self._stop.clear()
+        if self._is_over():
+            return
         if until is not None or self._holds:
             scenario = self.scenario()
             scenario.on_situation = (
