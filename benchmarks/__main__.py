@@ -119,11 +119,11 @@ def _report(options: argparse.Namespace, machine: Machine, measured: results.Res
 
 def main() -> int:
     """Run from the command line; return the exit code."""
-    signals.raise_interrupt()
     parser = ArgumentParser(prog='benchmarks', description=__doc__)
     add_arguments(parser)
     return bench(parser.parse_args())
 
 
 if __name__ == '__main__':
+    signals.raise_interrupt()
     sys.exit(main())

@@ -150,3 +150,15 @@ def here(capsys):
             code = end.code
         return subprocess.CompletedProcess(words, code, *capsys.readouterr())
     return run_here
+
+
+@pytest.fixture(autouse=True)
+def handlers_of_signals():
+    """Check that a test leaves the handlers of signals as they were; others start processes."""
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    after = [signal.getsignal(number) for number in numbers]
+    for number, handler in zip(numbers, before):
+        signal.signal(number, handler)
+    assert after == before
