@@ -60,6 +60,13 @@ def test_a_node_loads_what_it_needs(name, found):
                   '    graph.load(path)') == found
 
 
+def test_a_process_of_the_graph_reads_what_is_flown_without_definitions_of_messages():
+    program = ('import px4_sim_ros.ros.world\n'
+               'import px4_sim_ros.recording.bag.fleet_description\n'
+               'assert not {"rosbags", "px4_sim_ros.spec.flight_spec"} & sys.modules.keys()\n')
+    assert loaded(program) == {'rclpy'}
+
+
 def test_a_flight_without_a_scenario_does_without_actions():
     program = ('import px4_sim_ros.cli.fly\n'
                'import px4_sim_ros.flight.core_world\n'

@@ -11,7 +11,6 @@ import yaml
 
 from px4_sim_ros.model.encounters import Encounters, reach_m
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.px4.sitl import described
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.run_description import (
     BagError,
@@ -21,9 +20,11 @@ from px4_sim_ros.recording.bag.run_description import (
     with_run_file,
 )
 from px4_sim_ros.spec.configuration import Configuration, write_configuration
-from px4_sim_ros.spec.flight_spec import FlightSpec
 from px4_sim_ros.spec.resources import DUMPER
 from px4_sim_ros.step.members import Member
+
+if typing.TYPE_CHECKING:       # a process of the graph only reads
+    from px4_sim_ros.spec.flight_spec import FlightSpec
 
 _VEHICLES = 'vehicles'
 
@@ -132,6 +133,7 @@ def describe(spec: FlightSpec) -> RunDescription | FleetDescription:
 
     :raises OSError: a file of PX4 cannot be read
     """
+    from px4_sim_ros.px4.sitl import described
     # One build flies all of them, and reading it takes a while.
     px4s = {px4: described(px4) for px4 in {vehicle.px4 for vehicle in spec.vehicles}}
     runs = {vehicle.name: RunDescription.of(

@@ -13,16 +13,20 @@ import json
 import re
 import typing
 
-from rosbags.typesys import Stores, get_typestore
-
 from px4_sim_ros.step import graph, side_topics
 
 # Definitions of ROS messages, for bags to carry and for decoding.
 
-# All that we record has the same definition in Jazzy and in later releases.
-_STORE = get_typestore(Stores.ROS2_JAZZY)
 _CONSTANT = re.compile(r'\S+ \w+=')
 _SEPARATOR = '=' * 80 + '\n'
+
+
+@functools.cache
+def _store() -> typing.Any:
+    """Return the definitions; a process that only reads what is flown does without them."""
+    from rosbags.typesys import Stores, get_typestore
+    # All that we record has the same definition in Jazzy and in later releases.
+    return get_typestore(Stores.ROS2_JAZZY)
 
 
 @functools.cache
@@ -31,7 +35,7 @@ def definition(type_name: str) -> str:
 
     Fields come before constants: some tools look for the header in the first line.
     """
-    parts = _STORE.generate_msgdef(type_name, ros_version=2)[0].split(_SEPARATOR)
+    parts = _store().generate_msgdef(type_name, ros_version=2)[0].split(_SEPARATOR)
     return _SEPARATOR.join(
         ''.join(sorted(part.splitlines(keepends=True), key=lambda line: (
             not line.startswith('MSG: '), _CONSTANT.match(line) is not None)))
@@ -41,7 +45,8 @@ def definition(type_name: str) -> str:
 @functools.cache
 def type_hash(type_name: str) -> str:
     """Return the hash of a type by REP-2011 (`RIHS01_...`)."""
-    return _STORE.hash_rihs01(type_name)
+    found: str = _store().hash_rihs01(type_name)
+    return found
 
 
 def decode(data: bytes, type_name: str) -> typing.Any:
@@ -49,7 +54,7 @@ def decode(data: bytes, type_name: str) -> typing.Any:
 
     Four times as fast as rclpy, and it needs no ROS.
     """
-    return _STORE.deserialize_cdr(data, type_name)
+    return _store().deserialize_cdr(data, type_name)
 
 
 VERSION = 7
