@@ -163,7 +163,7 @@ def test_an_arrival_has_its_time_and_how_far_off_the_vehicle_was():
         'position_error_m': round((16.0 + 9.0 + 0.25) ** 0.5, 3), 'altitude_error_m': 0.5}]
 
 
-# The collector of cycles begins when a program has been loaded, and nobody else notices.
+# The collector of cycles begins when a program has been loaded, and nothing else notices.
 
 LIST = '''
 import gc, runpy, sys
@@ -255,7 +255,7 @@ def started(monkeypatch):
             return started[-1]
 
         def close(self):
-            """End nobody."""
+            """End nothing."""
 
     monkeypatch.setattr(ros_world, 'WorldForks', Forks)
     yield started
@@ -318,7 +318,7 @@ def test_an_end_that_nobody_has_asked_for_is_a_failure(reason, monitor, started)
 
 def test_a_process_may_have_ended_before_it_is_heard_that_the_graph_is_taken_down(
         monitor, started, monkeypatch):
-    """As on a busy machine; one that ends by itself is told all the same."""
+    """As on a busy machine; one that ends by itself is reported all the same."""
     monkeypatch.setattr(ros_world, '_LAST_WORDS_S', 0.0)
     monkeypatch.setattr(ros_world, '_STOP_TIMEOUT_S', 0.0)
     heard = []

@@ -84,7 +84,7 @@ def test_none_begins_when_its_parent_is_gone_already():
     assert (late.returncode, late.stdout) == (1, '')
 
 
-# What a pilot reports reaches whoever has started its process.
+# What a pilot reports reaches the process that has started its own.
 
 EVENTS = [Event('arrived at 3 m north', 1.5, (1.0, 3.0, 2.0), True), Event('landed', 2.0)]
 # The process as it is, with a pilot that flies at once.

@@ -63,7 +63,7 @@ def test_one_that_has_ended_leaves_none(path, tmp_path):
     assert not path.exists()
 
 
-# A machine on which a repeatable PX4 may have to wait for the disk is told before the start.
+# A machine on which a repeatable PX4 may have to wait for the disk is named before the start.
 
 NO_CAPABILITY, IPC_LOCK = 'CapEff:\t0000000000000000\n', 'CapEff:\t0000000000004000\n'
 ENOUGH_BYTES = 100_000 * 1024

@@ -145,7 +145,7 @@ def test_a_thread_keeps_off_the_cores_of_a_process_that_leaves_it_some(cores, le
     with sleeping(cores) as process:
         other_cores.keep_off(process)
     assert os.sched_getaffinity(0) == left
-    # Whoever leaves for it may be another thread.
+    # The one that leaves for it may be another thread.
     thread = threading.Thread(target=other_cores.leave)
     thread.start()
     thread.join()

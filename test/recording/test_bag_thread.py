@@ -166,7 +166,7 @@ def messages(end_us, start_us=0):
 @pytest.mark.parametrize('seed', range(20))
 def test_whatever_the_order_of_arrival_whole_steps_are_given_out_in_order(seed):
     order, found, taking = random.Random(seed), [], collector()
-    # Nobody is ahead by more than the window, and a topic's messages come in their order.
+    # No topic is ahead by more than the window, and a topic's messages come in their order.
     queues = {name: [m for m in messages(400) if m[0] == name] for name in PERIODS_US}
     while any(queues.values()):
         name = order.choice([n for n, queue in queues.items() if queue])

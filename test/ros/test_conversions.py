@@ -349,7 +349,7 @@ def test_fix_type(fix_type, status, hil, satellites):
 
 
 def test_a_fix_of_unknown_type_is_none():
-    """STATUS_UNKNOWN is what nobody has filled."""
+    """STATUS_UNKNOWN is a status that was never set."""
     message = deserialize_message(codecs.encoder(FIX)(VALUE.time_us, VALUE), NavSatFix)
     message.status.status = NavSatStatus.STATUS_UNKNOWN
     decode = codecs.decoder(FIX, read_fix)

@@ -80,7 +80,7 @@ def test_last_words_are_there_after_the_end_of_the_graph(graph):
     assert events == [ARRIVED]
 
 
-# The fingerprint is told once, when all who know of it have reported since the end.
+# The fingerprint is reported once, when all nodes that know of it have reported since the end.
 
 
 def report(watch, name, time_us, **values):

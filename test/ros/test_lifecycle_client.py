@@ -147,7 +147,7 @@ def test_a_node_whose_service_stays_away_has_gone(left, monkeypatch):
 
 # Nodes leave nothing of ROS behind, for Fast DDS may hang where a process ends with it.
 
-# All nodes are made, and destroyed again; then the threads of Fast DDS are told.
+# All nodes are made, and destroyed again; then the threads of Fast DDS are listed.
 MADE_AND_DESTROYED = '''
 import pathlib, sys
 from px4_sim_ros.ros import world

@@ -151,7 +151,7 @@ def begin_step(make_process, monkeypatch, instance):
         host, (bridge,) = make_process('hil_bridge')
         sent_us = []
         activate(bridge)
-        monkeypatch.setattr(BlockHost, 'heard', ALL_NODES)       # as if somebody subscribed
+        monkeypatch.setattr(BlockHost, 'heard', ALL_NODES)       # as with a subscriber
         monkeypatch.setattr(host, 'send', lambda outputs: sent_us.extend(
             output.time_us for output in outputs if COMMAND in output.values))
         autopilots.append(StandInAutopilot(port_of(instance)))

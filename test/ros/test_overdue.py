@@ -180,7 +180,7 @@ def test_time_in_which_nobody_listened_does_not_count():
     assert looks(silence, 70.25, 71.0, 130.0) == [False, False, False]
 
 
-# A node that was shut down is told from one that does not answer, if its last message is lost.
+# A node that was shut down is distinguished from one that does not answer, if its last message is lost.
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_the_manager_itself_is_never_missed(supervision, manager):
     manager.stop.assert_not_called()
 
 
-# Who else publishes a topic is told by name, and not before that is known.
+# Another publisher of a topic is reported by name, and not before that is known.
 
 OWN, OTHER = bytes(16), bytes([7] * 16)
 
