@@ -25,7 +25,7 @@ from px4_sim_ros.px4 import memory
 from px4_sim_ros.px4.sitl import add_schedule_argument, command_line
 from px4_sim_ros.spec import node_overrides, remapping, settings
 from px4_sim_ros.spec.fleets import MOST_VEHICLES, SPACING_M
-from px4_sim_ros.spec.flight_spec import AUTOPILOTS, MODES
+from px4_sim_ros.spec.flight_spec import AUTOPILOTS, MISSION, MODES
 from px4_sim_ros.spec.resources import check_page, check_writable
 
 if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' by default')
     add_schedule_argument(parser)
     parser.add_argument('--mission', help='name in config/missions, or a path; by default '
-                        f'{fly_plan.MISSION}, but none with --autopilot none')
+                        f'{MISSION}, but none with --autopilot none')
     parser.add_argument('--scenario', help='name in config/scenarios, or a path: what happens in'
                         ' the flight, and what has to hold')
     parser.add_argument('--seed', type=int, help='seed of all random streams')

@@ -14,12 +14,10 @@ from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet, asked_instance
-from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, FlightSpec, Options, flight_of
+from px4_sim_ros.spec.flight_spec import MISSIONS, OF_ONE_FLIGHT, FlightSpec, Options, flight_of
 from px4_sim_ros.spec.resources import named_file, named_files
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
-# Of a flight without a wish, which is also as fast as possible.
-MISSION = 'square'
 _LONG_HOLD_S = 120.0             # of hover, which a plausible pack lasts for
 # What is of one vehicle only, or not done for several yet.
 _OF_ONE = 'namespace', 'viewer', 'scenario', 'remap'
@@ -60,13 +58,11 @@ def spec_of(
     :param instance: of one vehicle unless parameters or options say otherwise
     :raises ParameterError: something is wrong
     """
-    # The mission ends a flight, so that it ends with a step that is always the same.
-    base = {**AS_FAST_AS_POSSIBLE, 'pilot': {'at_end': 'hold'},
-            **({'hil_bridge': {'instance': instance}} if fleet is None else {})}
+    base = OF_ONE_FLIGHT | ({'hil_bridge': {'instance': instance}} if fleet is None else {})
     found = flight_of(Options(
         options.mode, options.autopilot, options.px4_dir, options.px4_schedule,
         options.params_file, _overrides(options, bag), base,
-        {'embedded': MISSION, 'px4': MISSION}, options.profile, options.namespace, options.node,
+        MISSIONS, options.profile, options.namespace, options.node,
         options.remap, options.viewer), fleet)
     _check_viewer(options)
     if options.mode != 'core':

@@ -7,8 +7,10 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import shutil
 import tempfile
 import typing
+import weakref
 
 import yaml
 
@@ -21,7 +23,14 @@ from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.px4.sitl import ONE_CORE
 from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.fleets import Fleet
-from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, AUTOPILOTS, MODES, Options, flight_of
+from px4_sim_ros.spec.flight_spec import (
+    AUTOPILOTS,
+    MISSIONS,
+    MODES,
+    OF_ONE_FLIGHT,
+    Options,
+    flight_of,
+)
 from px4_sim_ros.spec.parameter_files import Settings, node_and_key
 from px4_sim_ros.spec.resources import DUMPER
 
@@ -55,9 +64,9 @@ class Flight(_Flight):
         """
         _check('mode', mode, MODES)
         _check('autopilot', autopilot, AUTOPILOTS)
-        folder = tempfile.TemporaryDirectory(prefix='px4_sim_ros_')
-        path = pathlib.Path(folder.name)
-        with contextlib.ExitStack() as held:
+        path = pathlib.Path(tempfile.mkdtemp(prefix='px4_sim_ros_'))
+        with contextlib.ExitStack() as failed, contextlib.ExitStack() as held:
+            failed.callback(shutil.rmtree, path)
             if mode != 'core':
                 held.enter_context(domain_claim.choose())
             if instance is None and fleet is None:
@@ -76,16 +85,15 @@ class Flight(_Flight):
                     dict(scenario), Dumper=DUMPER, sort_keys=False)}
             spec = flight_of(Options(
                 mode, autopilot, str(px4_dir or os.environ.get('PX4_DIR', '')), px4_schedule,
-                overrides=overrides, base={**AS_FAST_AS_POSSIBLE, 'pilot': {'at_end': 'hold'}},
-                missions={'embedded': 'square', 'px4': 'square'}, profile=profile,
+                overrides=overrides, base=OF_ONE_FLIGHT, missions=MISSIONS, profile=profile,
                 files=Files(texts)), None if fleet is None else Fleet.load(fleet))
             held.enter_context(autopilots.claim(spec.vehicles))
             self._held = held.pop_all()
+            failed.pop_all()
         if autopilot == 'embedded' and mode == 'core' and not spec.fleet:
             spec = dataclasses.replace(spec, in_process=True)
         super().__init__(spec, path, listener)
-        # It is removed with the last that refers to it.
-        self.result.folder = folder
+        weakref.finalize(self.result, shutil.rmtree, path, ignore_errors=True)
 
     def close(self) -> None:
         """End all that was started, and free the instance; a second time nothing happens."""

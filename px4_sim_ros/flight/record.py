@@ -309,7 +309,6 @@ class FlightResult:
                 vehicle.autopilot, shares_core=vehicle.hil.shares_core,
                 joins_us=vehicle.presence.joins_us)
             for vehicle in spec.vehicles}
-        self.folder: object = None         # exists as long as this refers to it
         self.recording = ''                # its folder, '' for none
         self.recording_problem = ''        # why it has ended too early, as a sentence
         self.failure = ''                  # why the flight has failed, as a sentence

@@ -139,8 +139,7 @@ def _graph(
     from px4_sim_ros.ros.tools.flight_monitor import Listener
 
     description = describe(spec)
-    parameters, run = write_run_files(
-        description, {v.name: v.configuration for v in spec.vehicles}, folder)
+    parameters, run = write_run_files(description, spec.configurations, folder)
     viewer = None
     if spec.viewer is not None:
         viewer = _start_viewer(spec.viewer, parameters, spec.namespace)

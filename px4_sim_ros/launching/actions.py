@@ -147,10 +147,8 @@ def flight_actions(
         return []
     folder, claim = pathlib.Path(begun[0].name), begun[1]
     description = describe(spec)
-    parameters, run = write_run_files(
-        description, {v.name: v.configuration for v in spec.vehicles}, folder)
-    shown = ([*fleet_viewers(given, {v.name: v.configuration for v in spec.vehicles}, run,
-                             bounded(given))]
+    parameters, run = write_run_files(description, spec.configurations, folder)
+    shown = (fleet_viewers(given, spec.configurations, run, bounded(given))
              if spec.fleet else viewers(given, spec.configuration, parameters, bounded(given)))
     return [
         *surroundings(claim),

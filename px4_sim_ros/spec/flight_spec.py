@@ -40,6 +40,14 @@ AUTOPILOTS = ('embedded', 'px4', 'none')
 AS_FAST_AS_POSSIBLE: Settings = {'manager': {'speed_factor': 0.0}}
 """Unless a parameter says otherwise."""
 
+# The mission ends a flight, so that it ends with a step that is always the same.
+OF_ONE_FLIGHT: Settings = {**AS_FAST_AS_POSSIBLE, 'pilot': {'at_end': 'hold'}}
+"""The same, of a flight that ends with its mission."""
+
+MISSION = 'square'
+MISSIONS = dict.fromkeys(('embedded', 'px4'), MISSION)
+"""The mission by autopilot, where none is named."""
+
 
 @dataclasses.dataclass(frozen=True)
 class VehicleSpec:
@@ -106,6 +114,11 @@ class FlightSpec:
     def configuration(self) -> Configuration:
         """The parameters of the first vehicle, with those of the world and the recorder."""
         return self.first.configuration
+
+    @property
+    def configurations(self) -> dict[str, Configuration]:
+        """The parameters by vehicle; the first has the recorder."""
+        return {vehicle.name: vehicle.configuration for vehicle in self.vehicles}
 
     @property
     def namespace(self) -> str:

@@ -1,11 +1,13 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """`Flight` of `px4_sim_ros`: a flight from Python is that of the command."""
+import gc
 import json
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -110,6 +112,17 @@ def test_what_is_wrong_is_refused_before_anything_starts(given, sentence, instan
     with pytest.raises(ParameterError, match=re.escape(sentence)):
         Flight(instance=instance, **given)
     assert not instance_claim.is_claimed(instance)
+
+
+def test_its_files_end_with_the_result_or_with_a_refusal(instance, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    result = Flight(scenario=HOP, instance=instance).fly()
+    assert pathlib.Path(result.recording).is_dir()
+    del result
+    gc.collect()
+    with pytest.raises(ParameterError):
+        Flight(vehicle='iriss', instance=instance)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_situation_takes_a_scenario(instance):

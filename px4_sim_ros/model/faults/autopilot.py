@@ -98,20 +98,11 @@ _INT32_BOUND = 2**31
 
 
 @dataclasses.dataclass(frozen=True)
-class Said(Action):
-    """Base of these actions: nothing is changed, it is said once."""
+class Said(LinkAction):
+    """Base of the actions that are sent once, to the autopilot or by the scenario itself."""
 
-    BLOCK: typing.ClassVar[str] = AUTOPILOT
+    BLOCK = AUTOPILOT
     INSTANT = True
-
-    @property
-    def block(self) -> str:
-        """Who says it: the one that speaks to the autopilot, or the scenario itself."""
-        return self.BLOCK
-
-    def begin(self, onset: ActionContext) -> Effect:
-        """Change nothing."""
-        return lambda time_us, value: value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -123,7 +123,7 @@ class RunDescription:
         """
         world = self.world
         texts: dict[tuple[Kind, str], str] = {}
-        if self.vehicle and 'vehicle' not in except_for:
+        if 'vehicle' not in except_for:
             texts['vehicles', world.vehicle] = self.vehicle
         if self.mission and 'mission' not in except_for:
             texts['missions', world.mission] = self.mission
@@ -137,8 +137,7 @@ class RunDescription:
 
         :raises ParameterError: the text is damaged
         """
-        name = f'vehicle {self.world.vehicle} of the recording'
-        return Vehicle.from_mapping(name, parse_yaml(self.vehicle, name))
+        return self.files().vehicle(self.world.vehicle)
 
     def full_name(self, topic: str) -> str:
         """Return the absolute name of a topic."""
