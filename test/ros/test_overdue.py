@@ -180,7 +180,8 @@ def test_time_in_which_nobody_listened_does_not_count():
     assert looks(silence, 70.25, 71.0, 130.0) == [False, False, False]
 
 
-# A node that was shut down is distinguished from one that does not answer, if its last message is lost.
+# A node that was shut down is distinguished from one that does not answer, if its last message
+# is lost.
 
 
 @pytest.fixture
