@@ -45,7 +45,11 @@ class Navigator:
 
     def go_on(self):
         time_s = self.autopilot.time_s
-        if self.autopilot.armed and self.since_s is None:
+        # A busy machine delays the pilot's request; an item that passes before it is not reported.
+        is_asked = any(m.command == mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
+                       and m.param1 == mavlink.MAVLINK_MSG_ID_HIGH_LATENCY2
+                       for m in self.autopilot.commands)
+        if self.autopilot.armed and is_asked and self.since_s is None:
             self.since_s = time_s
         if self.since_s is not None and self.current < len(self.items) - 1 and (
                 time_s - self.since_s > SECONDS_EACH):
@@ -54,9 +58,7 @@ class Navigator:
             is_landing = self.items[self.current].command in LANDINGS
             self.autopilot.place[2] = self.autopilot.start[2] + (0.0 if is_landing else 4.0)
             self.autopilot.armed = not is_landing
-        if any(m.command == mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
-               and m.param1 == mavlink.MAVLINK_MSG_ID_HIGH_LATENCY2
-               for m in self.autopilot.commands):
+        if is_asked:
             number = NOTHING_NEW if self.current == self.told else self.current
             self.told = self.current
             fields = dict.fromkeys(mavlink.MAVLink_high_latency2_message.fieldnames, 0)
