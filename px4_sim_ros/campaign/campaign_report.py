@@ -260,18 +260,19 @@ def write_report(folder: Folder) -> pathlib.Path:
 
 def report(folder: Folder) -> str:
     """Return the page as HTML that needs no other file; its links lead into the folder."""
-    rows = folder.rows()
+    rows, flown, sessions = folder.rows(), folder.paths(), folder.sessions()
     names = [found.name for found in folder.campaign.vary]
     chosen = [found.name for found in folder.campaign.vary
               if isinstance(found.distribution, Choice)]
     margins = statistics.margins(rows)
-    return page(f'Campaign {folder.campaign.name}', _head(folder, rows), [
+    damages = ''.join(paragraph(damage, 'warning') for damage in folder.damages.values())
+    return page(f'Campaign {folder.campaign.name}', damages + _head(folder, rows), [
         Section('margins', 'Margins', _margins(rows, margins)),
         Section('inputs', 'Which input matters', inputs(
             rows, names, chosen, margins, _COLOURS)),
         Section('fails', 'Where it fails', _fails(folder, rows, names, margins)),
-        Section('paths', 'Paths', paths(rows, folder.paths(), _COLOURS)),
-        Section('time', 'Time', _sessions(folder.sessions(), rows)),
+        Section('paths', 'Paths', paths(rows, flown, _COLOURS)),
+        Section('time', 'Time', _sessions(sessions, rows)),
         Section('facts', 'The campaign', _facts(folder, rows))])
 
 

@@ -10,47 +10,80 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import pathlib
 import typing
+import warnings
 
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.jobs import Row, write_files
 from px4_sim_ros.campaign.paths import FlownPath
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import DamageWarning, ParameterError, sentence
 from px4_sim_ros.process import atomic_write
 
 # Files of a campaign that only grow, a line of JSON at a time: they are whole at any time.
 
+Form = typing.Callable[[typing.Any], typing.Any]
+"""Makes of the content of a line what it stands for; raises TypeError, ValueError or LookupError if
+it is not that."""
 
-def read(path: pathlib.Path) -> list[typing.Any]:
-    """Return the content of the lines; none if there is no such file.
 
-    :raises ParameterError: it cannot be read
+class _Read(typing.NamedTuple):
+    """What the lines of a file hold, without those that are wrong."""
+
+    content: list[typing.Any]
+    size: int                  # of the lines that are complete, bytes
+    damage: str                # a sentence about those that are wrong, '' for none
+
+
+def _read(path: pathlib.Path, form: Form, *, cut: bool = False) -> _Read:
+    """Read the lines; none if there is no such file.
+
+    :param cut: whether a last line that is not complete is no damage
+    :raises ParameterError: the file cannot be read
     """
     try:
-        return _whole(path, path.read_bytes())[0]
+        data = path.read_bytes()
     except FileNotFoundError:
-        return []
+        data = b''
+    except OSError as error:
+        raise ParameterError(f'campaign {path.parent}: {path.name}: {error.strerror}') from error
+    size = data.rfind(b'\n') + 1
+    lines = data.split(b'\n')
+    if cut or size == len(data):
+        del lines[-1]
+    content, wrong = [], []
+    for number, line in enumerate(lines, 1):
+        try:
+            content.append(form(json.loads(line)))
+        except (TypeError, ValueError, LookupError, RecursionError):
+            wrong.append(number)
+    return _Read(content, size, '' if not wrong else (
+        f'campaign {path.parent}: {path.name} is damaged: {len(content)} of {len(lines)} lines can'
+        f' be used; the first that cannot is line {wrong[0]}'))
 
 
 class Lines:
     """The lines of a file that this process alone writes."""
 
-    def __init__(self, path: pathlib.Path, keeps: bool = True) -> None:
+    def __init__(self, path: pathlib.Path, form: Form, keeps: bool = True) -> None:
         """Open the file; a line that was written in part is taken away.
 
         :param keeps: whether `all` has what the lines hold
-        :raises ParameterError: another process has it
+        :raises ParameterError: another process has it, or a line is wrong
         """
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            whole, self._bytes = _whole(path, path.read_bytes())
+            found = _read(path, form, cut=True)
+            if found.damage:
+                raise ParameterError(f'{found.damage}; remove that line to continue')
+            self._bytes = found.size
             os.ftruncate(self._file, self._bytes)
             self._keeps = keeps
-            self.all = whole if keeps else []
+            self.all = found.content if keeps else []
         except BlockingIOError:
             self.close()
             raise ParameterError(
@@ -79,15 +112,6 @@ class Lines:
     def close(self) -> None:
         """Let others write."""
         os.close(self._file)
-
-
-def _whole(path: pathlib.Path, data: bytes) -> tuple[list[typing.Any], int]:
-    """Return the complete lines, and their number of bytes."""
-    end = data.rfind(b'\n') + 1
-    try:
-        return [json.loads(line) for line in data[:end].splitlines()], end
-    except ValueError as error:
-        raise ParameterError(f'campaign {path.parent}: {path.name} is damaged: {error}') from error
 
 
 _PLAN, ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
@@ -123,11 +147,76 @@ class Session(typing.NamedTuple):
         return 1.0 - self.flying_s / (self.slots * self.elapsed_s)
 
 
+# What the lines hold. A folder may have been edited by hand, or copied in part.
+
+_TEXTS = 'failure', 'fingerprint', 'command'
+_NUMBERS = 'sim_time_s', 'flying_s', 'again'
+
+
+class _RowForm:
+    """Takes the rows of a campaign, one of each of its runs."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._left = set(range(1, campaign.settings.runs + 1))
+        self._inputs = [one.name for one in campaign.vary]
+
+    def __call__(self, content: typing.Any) -> Row:
+        row = dict(content)
+        judged = [name.removeprefix('margin_') for name in row if name.startswith('margin_')]
+        _check_texts(*(row[name] for name in _TEXTS), *(row[f'expect_{i}'] for i in judged),
+                     *(row[f'unit_{i}'] or '' for i in judged), *row,
+                     *(value for value in row.values() if isinstance(value, str)))
+        _finite(row[name] for name in _NUMBERS)
+        if row['outcome'] not in ('held', 'failed') or not set(self._inputs) <= set(row) or any(
+                isinstance(value, list | dict) for value in row.values()):
+            raise ValueError
+        self._left.remove(row['run'])
+        return row
+
+
+def _session(content: typing.Any) -> Session:
+    found = Session(*_finite(content))
+    if min(found.flown, found.slots, found.elapsed_s) <= 0:
+        raise ValueError
+    return found
+
+
+def _path(content: typing.Any) -> FlownPath:
+    run, every_s, points = content
+    _finite([run, every_s, *(value for point in points for value in point)])
+    if any(len(point) != 3 for point in points):
+        raise ValueError
+    return FlownPath(run, every_s, points)
+
+
+def _finite(values: typing.Iterable[typing.Any]) -> list[typing.Any]:
+    """Return numbers.
+
+    :raises TypeError: one is none
+    :raises ValueError: one is infinite or NaN
+    """
+    found = list(values)
+    if not all(map(math.isfinite, found)):
+        raise ValueError
+    return found
+
+
+def _check_texts(*values: typing.Any) -> None:
+    """Check that values are texts that can be written.
+
+    :raises TypeError: one is no text
+    :raises ValueError: one has a character that there is not
+    """
+    for value in values:
+        str.encode(value)
+
+
 class Folder:
     """A folder that exists, and its campaign."""
 
     def __init__(self, path: pathlib.Path, campaign: Campaign, px4: Px4Build) -> None:
         self.path, self.campaign, self.px4 = path, campaign, px4
+        self.damages: dict[str, str] = {}      # a sentence for each file that was read in part
 
     @classmethod
     def read(cls, path: str | pathlib.Path) -> Folder:
@@ -139,12 +228,15 @@ class Folder:
         try:
             content = json.loads((path / _PLAN).read_text(encoding='utf-8'))
             name, px4, campaign = (content[key] for key in ('name', 'px4', 'campaign'))
+            if px4 is not None:
+                build, schedule = px4
+                px4 = build, schedule
+            _check_texts(name, *(px4 or ()))
         except OSError as error:
             raise ParameterError(f'campaign {path}: has no {_PLAN}: {error.strerror}') from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ParameterError(f'campaign {path}: {_PLAN} is not that of a campaign') from error
-        return cls(path, Campaign.from_mapping(name, f'campaign {path}', campaign),
-                   px4 and tuple(px4))
+        return cls(path, Campaign.from_mapping(name, f'campaign {path}', campaign), px4)
 
     @classmethod
     def make(cls, path: str | pathlib.Path, campaign: Campaign, px4: Px4Build) -> Folder:
@@ -187,26 +279,34 @@ class Folder:
         """Return where the recording of a run is, if there is one."""
         return self.path.absolute() / 'recordings' / run_name(number)
 
+    def _read(self, name: str, form: Form) -> list[typing.Any]:
+        """Return the lines of a file; a DamageWarning counts those that are wrong."""
+        found = _read(self.path / name, form)
+        if found.damage:
+            self.damages[name] = found.damage
+            warnings.warn(found.damage, DamageWarning, stacklevel=3)
+        return found.content
+
     def rows(self) -> list[Row]:
         """Return the rows of all runs that have ended, by number.
 
         :raises ParameterError: they cannot be read
         """
-        return sorted(read(self.path / ROWS), key=lambda row: row['run'])
+        return sorted(self._read(ROWS, _RowForm(self.campaign)), key=lambda row: row['run'])
 
     def sessions(self) -> list[Session]:
         """Return the sessions, the first first.
 
         :raises ParameterError: it cannot be read
         """
-        return [Session(*line) for line in read(self.path / _SESSIONS)]
+        return self._read(_SESSIONS, _session)
 
     def add_session(self, session: Session) -> None:
         """Add one.
 
         :raises OSError: it cannot be written
         """
-        with contextlib.closing(Lines(self.path / _SESSIONS)) as lines:
+        with contextlib.closing(Lines(self.path / _SESSIONS, _session)) as lines:
             lines.add(session)
 
     def open_rows(self) -> Lines:
@@ -214,22 +314,21 @@ class Folder:
 
         :raises ParameterError: another process writes them
         """
-        return Lines(self.path / ROWS)
+        return Lines(self.path / ROWS, _RowForm(self.campaign))
 
     def paths(self) -> dict[int, FlownPath]:
         """Return the paths of runs that have ended, by number.
 
         :raises ParameterError: they cannot be read
         """
-        found = (FlownPath(*line) for line in read(self.path / _PATHS))
-        return {path.run: path for path in found}
+        return {path.run: path for path in self._read(_PATHS, _path)}
 
     def open_paths(self) -> Lines:
         """Return the paths, for writing; they do not stay in memory.
 
         :raises ParameterError: another process writes them
         """
-        return Lines(self.path / _PATHS, keeps=False)
+        return Lines(self.path / _PATHS, _path, keeps=False)
 
     def writing(self) -> contextlib.AbstractContextManager[None]:
         """Name the folder in what is said when something cannot be written into it."""

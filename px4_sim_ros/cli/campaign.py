@@ -69,7 +69,7 @@ def _px4(options: argparse.Namespace, folder: Folder) -> Px4Build:
 
 def _difference(before: Row, now: Row, old: Px4Build, new: Px4Build) -> str:
     """Return the versions and settings that differ from those of then."""
-    then, today = (dict(part.split(' ', 1) for part in row['versions'].split(', '))
+    then, today = (dict(part.partition(' ')[::2] for part in str(row['versions']).split(', '))
                    for row in (before, now))
     found = [f'{name} was {then.get(name, "not there")} and is {today.get(name, "not there")}'
              for name in dict.fromkeys([*then, *today]) if then.get(name) != today.get(name)]

@@ -70,7 +70,7 @@ def _kept(
 
     :raises OSError: it cannot be written
     """
-    with contextlib.closing(Lines(folder / ROWS, keeps=False)) as lines:
+    with contextlib.closing(Lines(folder / ROWS, dict, keeps=False)) as lines:
         def keep(case: Case) -> None:
             row = {key: value for key, value in case.row.items() if key != PATH}
             with writing(folder):

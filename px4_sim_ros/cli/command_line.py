@@ -81,9 +81,11 @@ def _run(arguments: list[str]) -> int:
         commands.choices[options.command].refuse(unknown)
     options.ros_arguments = arguments[len(own):]
     gc_control.release()
-    if module is not None:
-        return getattr(module, _function(options.command))(options)
-    return control.run(options)
+    if module is None:
+        return control.run(options)
+    with output.damage_reported():
+        code = getattr(module, _function(options.command))(options)
+    return code
 
 
 def _function(command: str) -> str:

@@ -7,7 +7,6 @@ import argparse
 import dataclasses
 import json
 import pathlib
-import sys
 import typing
 
 from px4_sim_ros.cli import output
@@ -121,8 +120,6 @@ def report_comparison(
         terminal.print(report.deviation_table(apart))
         if apart.sentence:
             print(apart.sentence)
-    for damage in filter(None, found.damages):
-        print(damage, file=sys.stderr)
     if not is_what_if or found.agree:
         print(found.sentence)
     if apart is not None:

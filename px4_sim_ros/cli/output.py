@@ -15,9 +15,10 @@ import signal
 import sys
 import threading
 import typing
+import warnings
 
 from px4_sim_ros.cli.exit_codes import INTERRUPTED
-from px4_sim_ros.model.errors import printable, sentence
+from px4_sim_ros.model.errors import DamageWarning, printable, sentence
 
 # Of a pipe, and of a terminal.
 _GONE = errno.EPIPE, errno.EIO
@@ -86,6 +87,28 @@ def report_failures() -> bool:
     for failure in _failures:
         print(f'px4_sim_ros: {failure}', file=sys.stderr)
     return bool(_failures)
+
+
+@contextlib.contextmanager
+def damage_reported() -> typing.Iterator[None]:
+    """Report on standard error what is damaged of all that is read, each file once."""
+    reported: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter('always', DamageWarning)
+        others = warnings.showwarning
+
+        def show(
+            message: Warning | str, category: type[Warning], *where: typing.Any,
+            **more: typing.Any,
+        ) -> None:
+            if not issubclass(category, DamageWarning):
+                others(message, category, *where, **more)
+            elif str(message) not in reported:
+                reported.add(str(message))
+                print(message, file=sys.stderr, flush=True)
+
+        warnings.showwarning = show       # type: ignore[assignment]
+        yield
 
 
 def interrupted(command: str) -> int:

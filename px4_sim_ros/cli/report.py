@@ -29,13 +29,11 @@ def report(options: argparse.Namespace) -> int:
     page = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
     try:
         check_page('output', page)
-        bag = write_any_report(options.bag, page)
+        write_any_report(options.bag, page)
     except (BagError, ParameterError) as error:
         return output.failed('report', error, BAD_INPUT)
     except OSError as error:
         print(f'report: {page}: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT
-    if bag.damage:
-        print(f'report: {bag.damage}', file=sys.stderr)
     print(f'{page}: {page.stat().st_size / 1e6:.1f} MB')
     return 0

@@ -67,8 +67,6 @@ def _show_bag(bags: list[BagReader], folder: pathlib.Path, target: RerunTarget) 
         target.discard_run()
         raise
     target.close_run(open_run())
-    if bags[0].damage:
-        print(bags[0].damage, file=sys.stderr)
 
 
 def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:

@@ -27,6 +27,10 @@ class RunError(RuntimeError):
     """A run cannot continue; the text says why, for the user."""
 
 
+class DamageWarning(UserWarning):
+    """A file is damaged and was read as far as possible; the text says how far, for the user."""
+
+
 class DivergedError(RunError):
     """The motion has left all bounds: the step is too long, or a value is far off."""
 

@@ -51,4 +51,5 @@ def read_recording(path: pathlib.Path) -> RealFlight:
         wind_m_s=None if wind is None else held(
             wind['velocity_m_s'].time_s, wind['velocity_m_s'].values, times),
         environment=Environment.of(world),
-        facts=(('motion', f'ground truth of a simulated flight, {len(np.unique(times))} steps'),))
+        facts=(('motion', f'ground truth of a simulated flight, {len(np.unique(times))} steps'),),
+        repaired=bag.damage)

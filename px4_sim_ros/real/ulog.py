@@ -10,6 +10,7 @@ import pathlib
 import re
 import struct
 import typing
+import warnings
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
@@ -17,7 +18,7 @@ from scipy.ndimage import binary_dilation
 from scipy.spatial.transform import Rotation, Slerp
 
 from px4_sim_ros.model import frames
-from px4_sim_ros.model.errors import ParameterError, check_installed
+from px4_sim_ros.model.errors import DamageWarning, ParameterError, check_installed
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.real.flight import (
@@ -120,6 +121,18 @@ _ACCEL = tuple(f'accelerometer_m_s2[{i}]' for i in range(3))
 _RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_counter'
 
 
+class _Noting(io.BufferedReader):
+    """A file that notes when it ends before what is asked for: within a message of a ULog."""
+
+    is_cut = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read, and note whether there was some of it, but not all."""
+        found = super().read(size)
+        self.is_cut |= 0 < len(found) < (size or 0)
+        return found
+
+
 class Topics:
     """The topics of a log."""
 
@@ -133,11 +146,17 @@ class Topics:
         from pyulog.exceptions import ULogException
         try:
             # It prints what it could not read; `file_corruption` says so as well.
-            with contextlib.redirect_stdout(io.StringIO()):
-                self.log = ULog(str(path))
+            with _Noting(io.FileIO(path)) as file, contextlib.redirect_stdout(io.StringIO()):
+                self.log = ULog(file)
         except (OSError, ULogException, struct.error, TypeError, ValueError, LookupError) as error:
             raise ParameterError(f'log {path}: no ULog: {error}') from error
         self.name = path.stem
+        damage = 'is damaged' if self.log.file_corruption else (
+            'ends too early' if file.is_cut else '')
+        rows = sum(len(next(iter(data.data.values()))) for data in self.log.data_list)
+        self.damage = damage and f'log {path}: {damage}; {rows} rows of it could be read'
+        if self.damage:
+            warnings.warn(self.damage, DamageWarning, stacklevel=2)
         self._found = {(data.name, data.multi_id): data.data for data in self.log.data_list}
         self._repairs: dict[str, Kept] = {}
         # A damaged file has text and worse in their place.
@@ -150,8 +169,8 @@ class Topics:
 
     @property
     def repaired(self) -> str:
-        """The sentence that counts the rows that were sorted and dropped, '' without any."""
-        return repairs(self.name, self._repairs)
+        """What is damaged, and how many rows were sorted and dropped, '' without any."""
+        return '; '.join(filter(None, (self.damage, repairs(self.name, self._repairs))))
 
     def samples(
         self, topic: str, *fields: str, gaps: bool = False, turns: bool = False,

@@ -203,7 +203,9 @@ def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
         px4s, here, tmp_path, monkeypatch):
     old, new = px4s
     folder, jobs = Folder.make(tmp_path / 'c', campaign(runs=1), (str(old), 'one-core')), []
-    (tmp_path / 'c' / 'runs.jsonl').write_text(json.dumps({
+    row = dict.fromkeys(('failure', 'command'), '') | dict.fromkeys(
+        ('weather.speed_m_s', 'sim_time_s', 'flying_s', 'again'), 0) | {'outcome': 'held'}
+    (tmp_path / 'c' / 'runs.jsonl').write_text(json.dumps(row | {
         'run': 1, 'fingerprint': 'a', 'versions': 'numba 0.68.1, numpy 2.4.6, px4 0123'}) + '\n')
 
     def fly(job):

@@ -4,6 +4,7 @@
 import concurrent.futures
 import csv
 import json
+import re
 import sys
 
 import pytest
@@ -14,7 +15,8 @@ from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.worker import answer
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import DamageWarning, ParameterError
+from px4_sim_ros.recording.analysis import tables
 from px4_sim_ros.recording.analysis.tables import NO_PARQUET
 
 
@@ -56,7 +58,8 @@ def test_it_goes_on_where_it_stopped_and_no_row_is_there_twice(conduct, tmp_path
         conduct(folder, report=stop)
     with open(tmp_path / 'c' / 'runs.jsonl', 'a') as file:
         file.write('{"run": 3, "outcome": "he')
-    before = folder.rows()
+    with pytest.warns(DamageWarning, match=r'2 of 3 lines can be used; .* is line 3$'):
+        before = folder.rows()
     assert len(before) == 2
 
     def fly(job):
@@ -66,6 +69,77 @@ def test_it_goes_on_where_it_stopped_and_no_row_is_there_twice(conduct, tmp_path
     assert numbers(folder) == [1, 2, 3, 4, 5, 6]
     assert sorted(flown) == sorted({1, 2, 3, 4, 5, 6} - {row['run'] for row in before})
     assert conduct(folder).session.flown == 0
+
+
+@pytest.fixture
+def edited(conduct, tmp_path, here):
+    """Return a function that edits the rows of a campaign as text and reads it by a command."""
+    folder = folder_of(tmp_path / 'c')
+    conduct(folder)
+    path = tmp_path / 'c' / 'runs.jsonl'
+    text = path.read_text()
+
+    def read(edit):
+        path.write_text(edit(text))
+        return here('campaign', 'report', folder.path), (folder.path / 'report.html').read_text()
+    return read
+
+
+@pytest.mark.parametrize('edit', [
+    lambda text: text + text.splitlines()[0] + '\n',                    # a run is there twice
+    lambda text: text.replace('"run": 6', '"run": 7'),
+    lambda text: text.replace('"run": 6', '"run": [6]'),
+    lambda text: text.replace('"run": 6', '"run": 6.5'),
+    lambda text: text + '[1, 2]\n', lambda text: text + '7\n', lambda text: text + '\n',
+    lambda text: text + '[' * 100_000 + '\n',
+    lambda text: text.replace('"outcome": "held"', '"outcome": "helt"', 1),
+    lambda text: text.replace('"expect_1": "calm"', '"expect_1": 5', 1),
+    lambda text: text.replace('"unit_1"', '"unit_2"', 1),
+    lambda text: text.replace('"sim_time_s": 1.0', '"sim_time_s": NaN', 1),
+    lambda text: text.replace('"failure": ""', r'"failure": "\ud800"', 1),
+    lambda text: text.replace('"weather.speed_m_s"', '"weather.speed"', 1),
+    lambda text: text[:-20]])
+def test_a_row_of_another_shape_is_left_out_and_told(edit, edited):
+    told, page = edited(edit)
+    assert told.returncode == 0
+    line, = told.stderr.splitlines()
+    found = re.fullmatch(r'campaign (.*): runs.jsonl is damaged: (\d) of (\d) lines can be used;'
+                         r' the first that cannot is line \d', line)
+    assert int(found[2]) == int(found[3]) - 1
+    assert f'<p class="warning">{line}</p>' in page
+    assert f'<b>{found[2]} of 6</b>' in page
+
+
+def test_paths_and_sessions_of_another_shape_are_left_out_and_told(edited, tmp_path):
+    for name, line in (('paths', '[1, 2.0, [[0, 0]]]'), ('sessions', '[1, 0, 0.0, 0.0, 0.0]')):
+        with open(tmp_path / 'c' / f'{name}.jsonl', 'a') as file:
+            file.write(line + '\n')
+    told, page = edited(lambda text: text)
+    assert told.returncode == 0
+    assert [line.partition(': ')[2] for line in told.stderr.splitlines()] == [
+        'paths.jsonl is damaged: 0 of 1 lines can be used; the first that cannot is line 1',
+        'sessions.jsonl is damaged: 1 of 2 lines can be used; the first that cannot is line 2']
+    assert page.count('class="warning"') == 2
+
+
+def test_a_damaged_row_is_not_flown_over(conduct, tmp_path):
+    folder = folder_of(tmp_path / 'c')
+    (tmp_path / 'c' / 'runs.jsonl').write_text('7\n')
+    with pytest.raises(ParameterError, match='is line 1; remove that line to continue'):
+        conduct(folder)
+    assert (tmp_path / 'c' / 'runs.jsonl').read_text() == '7\n'
+
+
+@pytest.mark.parametrize('plan', ['', '7', '[]', '{}', '[' * 100_000, '{"name": 1, "px4": null}',
+                                  '{"name": "x", "px4": 5, "campaign": {}}',
+                                  '{"name": "x", "px4": ["a"], "campaign": {}}',
+                                  '{"name": "x", "px4": null, "campaign": []}'])
+def test_a_plan_of_another_shape_is_refused(plan, tmp_path, here):
+    (tmp_path / 'campaign.json').write_text(plan)
+    told = here('campaign', 'report', tmp_path)
+    assert told.returncode == 2
+    line, = told.stderr.splitlines()
+    assert line.startswith(f'campaign: campaign {tmp_path}')
 
 
 def test_a_full_disk_loses_no_row(conduct, tmp_path):
@@ -155,6 +229,18 @@ def test_failed_runs_and_a_sample_are_recorded(conduct, tmp_path):
     assert {n for n, records in kept.items() if records == 'always'} == set(range(4, 41, 4))
     assert kept[1] == 'failed'
     assert kept[39] == 'never'
+
+
+def test_no_text_of_a_table_is_a_formula(tmp_path):
+    """Neither in a head; numbers stay numbers."""
+    tables.write_csv(tmp_path / 'x.csv', [{
+        '=a': text, 'b': -1.5, 'c': 1, 'd': None, 'e': 'a=b'}
+        for text in ('=1+1', '+1', '-1', '@a', '\ta', 'calm')])
+    with open(tmp_path / 'x.csv', newline='') as file:
+        head, *rows = csv.reader(file)
+    assert head == ["'=a", 'b', 'c', 'd', 'e']
+    assert [row[0] for row in rows] == ["'=1+1", "'+1", "'-1", "'@a", "'\ta", 'calm']
+    assert all(row[1:] == ['-1.5', '1', '', 'a=b'] for row in rows)
 
 
 def test_the_tables_have_all_rows(conduct, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import ulog_file
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import DamageWarning, ParameterError
 from px4_sim_ros.model.frames import quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.rotation import from_rotation_vector, multiply
 from px4_sim_ros.real import predictions, ulog
@@ -268,6 +268,20 @@ def test_times_that_are_none_are_one_sentence(change, why, tmp_path):
     ulog_file.write(tmp_path / 'log.ulg', table, quad_parameters().items())
     with pytest.raises(ParameterError, match=why):
         read_flight(tmp_path / 'log.ulg')
+
+
+@pytest.mark.parametrize('change, what', [
+    (lambda data: data[:len(data) * 6 // 10 + 1], 'ends too early'),
+    (lambda data: data[:len(data) // 2] + bytes(100) + data[len(data) // 2 + 100:], 'is damaged')])
+def test_a_log_that_is_cut_or_damaged_says_so(change, what, tmp_path):
+    path = tmp_path / 'log.ulg'
+    path.write_bytes(change(LOG.read_bytes()))
+    with pytest.warns(DamageWarning) as told:
+        flight = read_flight(path)
+    said, = {str(one.message) for one in told}
+    assert re.fullmatch(rf'log {path}: {what}; \d\d\d\d rows of it could be read', said)
+    # For the page, the summary and the JSON file.
+    assert flight.repaired.startswith(said)
 
 
 def test_a_log_cut_to_less_than_a_take_off_is_read(tmp_path):

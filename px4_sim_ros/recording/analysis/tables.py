@@ -11,6 +11,7 @@ from px4_sim_ros.process import atomic_write
 
 NO_PARQUET = ('the Python package pyarrow is not installed, so there is no Parquet file;'
               ' `pip install pyarrow` installs it')
+_FORMULA = '=', '+', '-', '@', '\t', '\r'      # the first character
 Rows = typing.Sequence[typing.Mapping[str, typing.Any]]
 
 
@@ -26,9 +27,15 @@ def write_csv(path: pathlib.Path, rows: Rows) -> None:
     """
     with atomic_write.replaced(path) as new, open(
             new, 'w', encoding='utf-8', newline='') as file:
-        writer = csv.DictWriter(file, columns_of(rows))
-        writer.writeheader()
-        writer.writerows(rows)
+        columns = columns_of(rows)
+        writer = csv.writer(file)
+        writer.writerow(map(_plain, columns))
+        writer.writerows([_plain(row.get(name)) for name in columns] for row in rows)
+
+
+def _plain(cell: typing.Any) -> typing.Any:
+    """Return a cell in which no program for tables finds a formula: an apostrophe marks a text."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def write_parquet(path: pathlib.Path, rows: Rows) -> bool:

@@ -182,8 +182,8 @@ def _events(flight: FleetFlight) -> str:
 # The report of a recording: of one vehicle, or of several at once.
 
 
-def write_any_report(folder: str | pathlib.Path, path: pathlib.Path) -> BagReader:
-    """Write the report of a recording, or of a vehicle in it; return the recording.
+def write_any_report(folder: str | pathlib.Path, path: pathlib.Path) -> None:
+    """Write the report of a recording, or of a vehicle in it.
 
     :raises BagError: the bag cannot be read
     :raises OSError: the page cannot be written
@@ -193,4 +193,3 @@ def write_any_report(folder: str | pathlib.Path, path: pathlib.Path) -> BagReade
         write_report(bag, path)
     else:
         write_fleet_report(bag, path)
-    return bag

@@ -145,7 +145,6 @@ class BagPlayer(parameters.ParameterValidation, Node):
         self._before_us = max(math.ceil(start_us / step_us) - 1, 0) * step_us
         self._base_us = self._before_us       # the time of the bag at the clock's time 0
         self._is_before_start = True
-        self._damage_reported = False
         self._sim_clock = LockstepClock(step_us, float(values['speed_factor']))
         self._outputs = {
             name: self.create_publisher(
@@ -252,10 +251,6 @@ class BagPlayer(parameters.ParameterValidation, Node):
 
     def _end(self) -> None:
         """Begin again, or end."""
-        damage = self._tape.bag.damage
-        if damage and not self._damage_reported:
-            print(damage, file=sys.stderr, flush=True)
-            self._damage_reported = True
         if self._loop and self._sim_clock.steps:
             self._control.run += 1
             self._base_us = self._before_us - self._sim_clock.time_us
