@@ -65,7 +65,7 @@ bench: $(VENV)/.run
 
 # A simulated hour in the air and a hundred starts and stops: some ten minutes.
 soak: $(VENV)/.test
-	SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
+	LONG=1 SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
 		test/flight/test_soak.py test/flight/test_run_control.py $(ARGS)
 
 clean:

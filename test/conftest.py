@@ -5,9 +5,11 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
+import time
 
 import instances
 import locks
@@ -22,6 +24,11 @@ def _own_domain():
             return domain, lock
     raise RuntimeError('all ROS domains for tests are in use')
 
+
+_STARTED_S = time.monotonic()
+# Of the calibration loop at the end: how often it is timed for how long, of which the least counts,
+# since others may work on the machine; and what it takes on the machine of the bounds.
+_CALIBRATIONS, _CALIBRATION_S, _REFERENCE_US = 200, 0.002, 64.0
 
 # A run starts hundreds of processes: without this each of them would compile the package for
 # itself, on a machine whose owner does not want to see bytecode.
@@ -87,6 +94,22 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip('PX4_DIR does not point to a built PX4'))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter, config):
+    """Say what a run with workers has cost, in units of this machine."""
+    if not getattr(config.option, 'numprocesses', None):
+        return
+    from benchmarks.machine import calibration_us
+    wall_s = time.monotonic() - _STARTED_S
+    spent_s = sum(usage.ru_utime + usage.ru_stime for usage in map(
+        resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    loop_us = min(calibration_us(_CALIBRATION_S) for _ in range(_CALIBRATIONS))
+    terminalreporter.write_line(
+        f'{wall_s:.0f} s of wall time, {spent_s:.0f} core-seconds; a calibration loop:'
+        f' {loop_us:.0f} us; with one of {_REFERENCE_US:.0f} us they would be'
+        f' {spent_s * _REFERENCE_US / loop_us:.0f} core-seconds')
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
     """Let one test at a time fly a PX4; what it waits for that is no part of its time limit.
@@ -139,17 +162,10 @@ def foreground():
 
 
 @pytest.fixture
-def here(capsys):
+def here():
     """Return a function that runs a command in this process, which is faster."""
-    from px4_sim_ros.cli import command_line
-
-    def run_here(*words):
-        try:
-            code = command_line.main([str(word) for word in words])
-        except SystemExit as end:       # how argparse refuses
-            code = end.code
-        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
-    return run_here
+    from commands import here
+    return here
 
 
 @pytest.fixture(autouse=True)

@@ -85,8 +85,9 @@ def test_a_failed_run_leaves_its_recording_and_a_wrong_fingerprint_is_told(here,
 
 
 @pytest.mark.parametrize(('records', 'why'), [
-    ('failed', 'File exists'), ('always', 'File exists'), ('failed', 'File too large'),
-    ('always', 'File too large')])
+    ('failed', 'File exists'), ('always', 'File too large'),
+    pytest.param('always', 'File exists', marks=pytest.mark.long),
+    pytest.param('failed', 'File too large', marks=pytest.mark.long)])
 def test_a_recording_for_which_there_is_no_room_takes_no_verdict_away(
         here, tmp_path, records, why):
     """Two of three fail, and only what fails, or all, is to be recorded."""

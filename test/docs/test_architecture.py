@@ -110,6 +110,27 @@ def test_a_walk_is_what_runs_and_is_as_long_as_it_says(walk, walked):
             f'<!-- {walk} -->') in PAGE
 
 
+# Of the row: what makes the lines of the command.
+BESIDE_FILES = {'fault': (), 'row': ('campaign/statistics.py', '_is_shown')}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('walk', BESIDE_FILES)
+def test_a_walk_from_a_file_is_as_it_is_flown(walk, instance):
+    """With all that is compiled, as users fly."""
+    result = subprocess.run(
+        [sys.executable, ROOT / 'test' / 'docs' / 'walked_files.py', walk, str(instance)],
+        capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 0, result.stderr
+    found = {tuple(line.split()) for line in result.stdout.splitlines()}
+    found = {each for each in found if not {*each} & {*BESIDE_FILES[walk]}}
+    told = {(file.strip('`'), name) for names, file, _ in rows(walk)
+            for name in re.findall(r'`([\w.]+)`', names)}
+    assert found == told
+    assert (f'{len(told)} functions in {len({file for file, _ in told})} files:\n\n'
+            f'<!-- {walk} -->') in PAGE
+
+
 def test_no_node_reads_a_clock_of_ros():
     """So `use_sim_time` is false; docs/time_and_lockstep.md says why."""
     assert not [path for path in (ROOT / 'px4_sim_ros').rglob('*.py')

@@ -296,10 +296,12 @@ class Talkative(SensorBlock):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('mode', ['core', 'composed'])
-@pytest.mark.parametrize('name, sentence', [
-    ('Unwilling', 'barometer: it has no hose'),
-    ('Silent', 'barometer: step has returned no outputs')])
+@pytest.mark.parametrize(('mode', 'name', 'sentence'), [
+    ('core', 'Unwilling', 'barometer: it has no hose'),
+    ('composed', 'Silent', 'barometer: step has returned no outputs'),
+    pytest.param('composed', 'Unwilling', 'barometer: it has no hose', marks=pytest.mark.long),
+    pytest.param('core', 'Silent', 'barometer: step has returned no outputs',
+                 marks=pytest.mark.long)])
 def test_a_block_that_fails_ends_the_run_with_its_sentence(mode, name, sentence, folder):
     (folder / 'faulty.py').write_text(FAULTY)
     result = subprocess.run(

@@ -6,7 +6,7 @@ import json
 import instances
 import pytest
 import yaml
-from commands import run
+from commands import here, run
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
@@ -52,7 +52,7 @@ def flown(vehicles, tmp_path_factory):
     """Return the folder of a flight in core, and its summary."""
     folder = tmp_path_factory.mktemp('flown')
     return folder, fly(vehicles, folder, '--mode', 'core', '--record', folder / 'bag',
-                       '--report', folder / 'page.html')
+                       '--report', folder / 'page.html', start=here)
 
 
 def downdraughts(bag):
@@ -73,7 +73,9 @@ def test_who_is_below_feels_it(flown):
     assert (folder / 'page.html').stat().st_size > 10_000
 
 
-@pytest.mark.parametrize('mode', ['composed', 'separate'])
+# Each push flies the mode in which all goes by messages.
+@pytest.mark.parametrize('mode', [
+    pytest.param('composed', marks=pytest.mark.long), 'separate'])
 def test_each_mode_gives_the_same_bits(mode, vehicles, flown, here, tmp_path):
     folder, summary = flown
     # Recorded by value in composed, by subscriptions in separate: wakes as messages, too.
@@ -91,7 +93,8 @@ def test_each_mode_gives_the_same_bits(mode, vehicles, flown, here, tmp_path):
         assert {m.topic for m in its.messages()} >= {m.topic for m in other.messages()}
 
 
-@pytest.mark.parametrize('mode', ['core', 'separate'])       # as in composed, and by messages
+@pytest.mark.parametrize('mode', [
+    'core', pytest.param('separate', marks=pytest.mark.long)])   # as in composed, and by messages
 def test_a_replay_of_one_has_the_wakes_of_the_others(mode, flown, here):
     result = (here if mode == 'core' else run)('replay', flown[0] / 'bag' / 'below', '--mode', mode)
     assert result.returncode == 0, result.stdout + result.stderr

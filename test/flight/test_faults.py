@@ -34,6 +34,11 @@ WHILE_PAUSED = 'dynamics', 'imu', 'hil_bridge'
 # The other sensors differ from the IMU in their periods only: each push flies without them.
 EACH = [pytest.param(name, marks=() if name in WHILE_PAUSED else pytest.mark.long)
         for name in MANAGED]
+PAUSED_EACH = ['imu', *(pytest.param(name, marks=pytest.mark.long)
+                        for name in WHILE_PAUSED if name != 'imu')]
+# What holds while time goes on is done again while it is paused.
+AND_PAUSED = pytest.mark.parametrize(
+    'paused', [False, pytest.param(True, marks=pytest.mark.long)])
 RECORDED = 'gps/fix',
 # Steps after which each node has published something.
 ENOUGH_STEPS = 50
@@ -93,7 +98,7 @@ def test_a_suspended_node_is_named_and_goes_on(node, separate):
     assert world.link == 'LOCKED'
 
 
-@pytest.mark.parametrize('node', WHILE_PAUSED)
+@pytest.mark.parametrize('node', PAUSED_EACH)
 def test_a_suspended_node_is_named_while_time_is_paused(node, separate):
     world = separate
     world.pause()
@@ -122,7 +127,7 @@ def test_a_killed_node_is_named_and_a_new_one_joins_with_a_reset(node, separate)
     assert_nothing_lost(world)
 
 
-@pytest.mark.parametrize('node', WHILE_PAUSED)
+@pytest.mark.parametrize('node', PAUSED_EACH)
 def test_a_killed_node_is_named_while_time_is_paused(node, separate):
     world = separate
     world.pause()
@@ -145,7 +150,7 @@ def begin_again(world, node):
     assert world.run == run + 1
 
 
-@pytest.mark.parametrize('paused', [False, True])
+@AND_PAUSED
 def test_a_suspended_manager_is_missed_and_goes_on(paused, separate):
     world = separate
     if paused:
@@ -164,7 +169,7 @@ def test_a_suspended_manager_is_missed_and_goes_on(paused, separate):
     assert_nothing_lost(world)
 
 
-@pytest.mark.parametrize('paused', [False, True])
+@AND_PAUSED
 def test_a_killed_manager_is_missed_and_a_new_one_begins_at_0(paused, separate):
     world = separate
     world.wait_steps(ENOUGH_STEPS)
@@ -206,7 +211,8 @@ def test_on_overdue_pause_stands_still_after_the_step(separate):
 
 
 # The autopilot. Here, the same processes go on from test to test as well.
-BOTH_MODES = pytest.mark.parametrize('mode', ['separate', 'composed'], scope='module')
+BOTH_MODES = pytest.mark.parametrize(
+    'mode', [pytest.param('separate', marks=pytest.mark.long), 'composed'], scope='module')
 
 
 @pytest.fixture
@@ -241,7 +247,7 @@ def test_an_autopilot_that_is_suspended_while_time_is_paused_locks_again(flown):
 
 
 @BOTH_MODES
-@pytest.mark.parametrize('paused', [False, True])
+@AND_PAUSED
 def test_a_killed_autopilot_is_waited_for_and_the_next_one_is_taken(paused, flown):
     world = flown
     if paused:
@@ -276,7 +282,7 @@ def test_on_overdue_fail_takes_the_graph_down(flown):
     assert sentence in world.said('manager')
 
 
-@pytest.mark.parametrize('paused', [False, True])
+@AND_PAUSED
 def test_a_suspended_world_goes_on(paused, composed):
     world = composed
     if paused:
@@ -317,6 +323,7 @@ def test_a_graph_with_a_node_missing_gives_up(alone, tmp_path):
         assert world.said('manager').count('ERROR') == 1
 
 
+@pytest.mark.long
 def test_a_graph_with_a_suspended_node_gives_up(alone, tmp_path):
     with running_graph(tmp_path, 'separate', INSTANCE, {
             'manager': {'startup_timeout_s': 6.0}}, absent=['manager']) as world:
@@ -334,7 +341,8 @@ def test_a_graph_with_a_suspended_node_gives_up(alone, tmp_path):
 
 @pytest.mark.parametrize('mode, words, name', [
     ('composed', 'px4_sim_ros.ros.world', r'world \(.*\)'),
-    ('separate', 'manager', r'world \(manager\)'),
+    # As test_fleet_graph does with two vehicles.
+    pytest.param('separate', 'manager', r'world \(manager\)', marks=pytest.mark.long),
 ])
 def test_fly_ends_when_a_process_is_killed(mode, words, name, alone):
     with running(command('fly', '--mode', mode, '--instance', FLY_INSTANCE)) as process:

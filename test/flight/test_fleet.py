@@ -12,8 +12,8 @@ import yaml
 from commands import (
     command,
     family,
+    here,
     port_is_free,
-    run,
     running,
     wait_for_line,
     wait_gone,
@@ -43,7 +43,7 @@ def flown(hop, tmp_path_factory):
     For other modes see test_fleet_attendance and test_downwash_flights.
     """
     folder = tmp_path_factory.mktemp('flown')
-    result = run('fly', '--vehicles', 2, '--spacing', SPACING_M, '--mission', hop,
+    result = here('fly', '--vehicles', 2, '--spacing', SPACING_M, '--mission', hop,
                  '--instance', INSTANCE, '--wind', 'dryden', '--set', 'wind.speed_m_s=4',
                  '--record', folder / 'bag',
                  '--report', folder / 'page.html', '--summary', folder / 'summary.json')
@@ -306,7 +306,8 @@ def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('mode', ['core', 'composed'])
+@pytest.mark.parametrize('mode', [
+    pytest.param('core', marks=pytest.mark.long), 'composed'])
 def test_one_that_has_lost_its_autopilot_begins_again_with_another(mode, hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'begin_again'})
     summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'

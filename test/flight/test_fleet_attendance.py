@@ -5,7 +5,7 @@ import json
 
 import pytest
 import yaml
-from commands import run, write_hop
+from commands import here, write_hop
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
@@ -36,7 +36,7 @@ def fleet(hop):
 def fly(fleet, folder, *words):
     """Fly; return the summary of a flight that is recorded in `folder/bag`."""
     file = folder / 'summary.json'
-    result = run('fly', '--fleet', fleet, '--summary', file, '--record', folder / 'bag', *words)
+    result = here('fly', '--fleet', fleet, '--summary', file, '--record', folder / 'bag', *words)
     assert result.returncode == 0, result.stderr
     return json.loads(file.read_text())
 

@@ -81,7 +81,9 @@ def said(here):
     return said
 
 
-@pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages
+# In separate the manager is the same; that messages give the same bits is in test_downwash_flights.
+@pytest.mark.parametrize('mode', [
+    'composed', pytest.param('separate', marks=pytest.mark.long)])
 def test_vehicles_are_added_removed_and_restarted_while_others_fly(
         mode, fleet, here, said, tmp_path):
     file, bag = fleet(alpha={'mission': 'hover'}, bravo={'mission': 'hover'}, spare={
@@ -183,7 +185,8 @@ def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, here,
     assert (spare['landed'], spare['joined_s']) == (True, 0.004)
 
 
-@pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages
+@pytest.mark.parametrize('mode', [
+    'composed', pytest.param('separate', marks=pytest.mark.long)])
 def test_a_reset_goes_back_to_what_was_planned(mode, fleet, here, tmp_path):
     """Both who joins later and who was added by hand are away again; then all repeats."""
     file = fleet(alpha={}, late={'joins_at_s': 1.0}, spare={'in_reserve': True})
@@ -223,6 +226,7 @@ def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_pat
     assert (late['joined_s'], late['left_s'], late['replies']) == (1.0, 2.0, 250)
 
 
+@pytest.mark.long        # in each push test_neighbours stops a flight of one
 def test_sim_stop_ends_all(fleet, here):
     with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
                          '--speed-factor', 1)) as process:
@@ -233,6 +237,7 @@ def test_sim_stop_ends_all(fleet, here):
         assert wait_gone(children, 5.0) == []
 
 
+@pytest.mark.long        # in each push test_fleet does so in core
 def test_an_autopilot_that_has_gone_is_named_and_the_others_fly_on(fleet, tmp_path):
     summary = tmp_path / 'summary.json'
     file = fleet(good={}, bad={'when_gone': 'go_on', **LONG})
@@ -249,6 +254,7 @@ def test_an_autopilot_that_has_gone_is_named_and_the_others_fly_on(fleet, tmp_pa
     assert not bad['mission_flown']
 
 
+@pytest.mark.long        # in each push test_fleet does so in core
 def test_an_autopilot_that_has_gone_holds_the_world(fleet):
     with running(command('fly', '--fleet', fleet(good=LONG, bad=LONG), '--mode', 'separate'
                          )) as process:
@@ -263,7 +269,7 @@ def test_an_autopilot_that_has_gone_holds_the_world(fleet):
     assert wait_gone(children, 5.0) == []
 
 
-@pytest.mark.parametrize('who', ['bravo', 'manager'])
+@pytest.mark.parametrize('who', ['manager', pytest.param('bravo', marks=pytest.mark.long)])
 def test_a_process_is_named_when_it_has_ended(who, fleet):
     with running(command('fly', '--fleet', fleet(alpha=LONG, bravo=LONG), '--mode', 'separate'
                          )) as process:
@@ -278,6 +284,7 @@ def test_a_process_is_named_when_it_has_ended(who, fleet):
     assert not [p for p in children if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.long        # in each push test_recording does so with one vehicle
 def test_all_fly_on_when_the_recorder_has_ended(fleet, tmp_path):
     summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
     with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'separate',

@@ -36,7 +36,10 @@ KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_fac
 
 
 @pytest.mark.parametrize('mode, seed, up_m, arrivals', [
-    ('core', 7, 10.0, 5), ('composed', 1, 1.0, 1), ('separate', 8, 0.5, 1)])
+    ('core', 7, 10.0, 5),
+    # As test_one_truth does.
+    pytest.param('composed', 1, 1.0, 1, marks=pytest.mark.long),
+    ('separate', 8, 0.5, 1)])
 def test_the_mission_is_flown(mode, seed, up_m, arrivals, here, tmp_path):
     """In each mode, with the seed of the configuration and with others.
 
@@ -76,8 +79,11 @@ def test_the_mission_is_flown(mode, seed, up_m, arrivals, here, tmp_path):
         assert alone.returncode == 0, alone.stderr
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])
+# Both signals have one handler, test_signals compares them.
+@pytest.mark.parametrize(('mode', 'number'), [
+    ('core', signal.SIGTERM), ('composed', signal.SIGINT), ('separate', signal.SIGINT),
+    *(pytest.param(mode, number, marks=pytest.mark.long) for mode, number in (
+        ('core', signal.SIGINT), ('composed', signal.SIGTERM), ('separate', signal.SIGTERM)))])
 def test_a_signal_ends_everything_within_5_s(mode, number, tmp_path):
     with running(command('fly', '--mode', mode, '--instance', INSTANCE),
                  env=os.environ | {'TMPDIR': str(tmp_path)}) as process:
@@ -127,7 +133,7 @@ def test_the_first_flight_on_a_machine_can_be_interrupted(mode, to_group, tmp_pa
     assert list(tmp_path.rglob('px4_sim_ros')) and not list(tmp_path.rglob(f'{MOTION}-*.o'))
 
 
-@pytest.mark.parametrize('mode', ['core', 'composed'])
+@pytest.mark.parametrize('mode', ['composed', pytest.param('core', marks=pytest.mark.long)])
 def test_an_autopilot_that_dies_ends_the_flight(mode, tmp_path):
     file = tmp_path / 'summary.json'
     with running(command('fly', '--mode', mode, '--instance', INSTANCE,
@@ -146,7 +152,8 @@ def test_an_autopilot_that_dies_ends_the_flight(mode, tmp_path):
 
 
 # In `composed` the same node is in one process with the others.
-@pytest.mark.parametrize('mode', ['core', 'separate'])
+@pytest.mark.parametrize('mode', [
+    'core', pytest.param('separate', marks=pytest.mark.long)])
 def test_a_frozen_autopilot_is_named_when_that_is_a_failure(mode, tmp_path):
     file = tmp_path / 'strict.yaml'
     file.write_text('/**/hil_bridge:\n  ros__parameters:\n    on_stall: fail\n')

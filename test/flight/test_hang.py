@@ -59,7 +59,8 @@ def fly(tmp_path, hop, instance):
 
 
 @pytest.mark.parametrize('mode, who', [
-    ('core', r'^'), ('composed', r'\[barometer\]: '), ('separate', r'\[barometer\]: ')])
+    ('core', r'^'), ('composed', r'\[barometer\]: '),
+    pytest.param('separate', r'\[barometer\]: ', marks=pytest.mark.long)])
 def test_a_block_that_hangs_is_named(mode, who, fly):
     with fly('Endless', '--mode', mode) as process:
         line = wait_for_line(process, 'has been in its step')[-1]
@@ -73,8 +74,10 @@ def test_a_block_that_hangs_is_named(mode, who, fly):
         assert wait_gone(children, 0.0) == []
 
 
-@pytest.mark.parametrize('mode', ['composed', 'separate'])
-@pytest.mark.parametrize('line', ['begins', 'has been in its step'])
+@pytest.mark.parametrize(('mode', 'line'), [
+    ('composed', 'begins'), *(pytest.param(mode, line, marks=pytest.mark.long) for mode, line in (
+        ('composed', 'has been in its step'), ('separate', 'begins'),
+        ('separate', 'has been in its step')))])
 def test_it_ends_with_whoever_started_it(mode, line, fly):
     """Also if that is killed before it is known that a block hangs."""
     with fly('Endless', '--mode', mode) as process:
@@ -84,7 +87,8 @@ def test_it_ends_with_whoever_started_it(mode, line, fly):
         assert wait_gone(children, 8.0) == []
 
 
-@pytest.mark.parametrize('mode', ['core', 'composed'])
+@pytest.mark.parametrize('mode', [
+    'core', pytest.param('composed', marks=pytest.mark.long)])
 def test_one_that_comes_back_flies_on(mode, fly):
     with fly('Sleepy', '--mode', mode) as process:
         assert f':{HERE[1]}' in wait_for_line(process, 'has been in its step')[-1]

@@ -194,7 +194,8 @@ def test_a_graph_ends_beside_the_clock_of_another_simulator(instance, domains):
                                  ' graph a ROS_DOMAIN_ID of its own')
 
 
-@pytest.mark.parametrize('own_domains', [True, False])
+# That all fly is seen in each run of the tests with several workers.
+@pytest.mark.parametrize('own_domains', [pytest.param(True, marks=pytest.mark.long), False])
 def test_three_at_once(own_domains, hop, tmp_path, domains):
     """With domains of their own all fly; in one domain one does."""
     with contextlib.ExitStack() as stack:
@@ -218,7 +219,8 @@ def test_three_at_once(own_domains, hop, tmp_path, domains):
             assert f'ROS_DOMAIN_ID = {DOMAIN}: a graph runs in this domain already' in said
 
 
-@pytest.mark.parametrize('mode', ['composed', 'separate'])
+@pytest.mark.parametrize('mode', [
+    'composed', pytest.param('separate', marks=pytest.mark.long)])
 def test_stop_ends_a_flight_well(mode, instance, here, tmp_path):
     """Whoever stops it: there is a summary and a report, as after a landing."""
     words = command('fly', '--mode', mode, '--mission', 'hover', '--instance', instance,

@@ -5,7 +5,7 @@ import json
 import pathlib
 
 import pytest
-from commands import run
+from commands import here, run
 from report_flights import Page
 
 from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
@@ -31,9 +31,10 @@ def flown(tmp_path_factory):
         if key not in found:
             bag, page, summary = (folder / f'{key}{end}' for end in ('', '.html', '.json'))
             with free() as instances:
-                result = run('fly', '--mode', mode, '--mission', str(HOP), '--wind', 'dryden',
-                             '--instance', str(next(instances)), '--record', str(bag), '--report',
-                             str(page), '--summary', str(summary), *words)
+                result = (here if mode == 'core' else run)(
+                    'fly', '--mode', mode, '--mission', HOP, '--wind', 'dryden',
+                    '--instance', next(instances), '--record', bag, '--report', page,
+                    '--summary', summary, *words)
             assert result.returncode == 0, result.stdout + result.stderr
             found[key] = json.loads(summary.read_text(encoding='utf-8')), page, bag
         return found[key]

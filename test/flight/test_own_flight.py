@@ -64,7 +64,9 @@ def test_tables_are_those_of_the_recording(instance, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('mode', MODES)
+# As in composed, and in more processes.
+@pytest.mark.parametrize('mode', [
+    mode if mode != 'separate' else pytest.param(mode, marks=pytest.mark.long) for mode in MODES])
 def test_no_process_reads_a_file_again(mode, instance, tmp_path, monkeypatch):
     """A file that changes meanwhile would give a flight that was never described."""
     opened = []

@@ -106,7 +106,8 @@ def last_step_us(world):
     return world.observer.recordings.stamps('actuators/command', -1)[-1]
 
 
-@pytest.mark.parametrize('mode', ['composed', 'separate'])
+@pytest.mark.parametrize('mode', [
+    'composed', pytest.param('separate', marks=pytest.mark.long)])
 def test_every_message_of_two_runs_is_recorded(mode, instance, tmp_path):
     """A sensor is stopped and started in flight, and a reset begins another bag.
 
@@ -253,7 +254,8 @@ def test_a_flight_in_mode_core_whose_disk_is_full(on_failure, missions, instance
     assert bag.end_us * 1e-6 == float(re.search(r't = ([\d.]+) s', result.stderr).group(1)) > 0.0
 
 
-@pytest.mark.parametrize('on_failure', ['continue', 'fail'])
+@pytest.mark.parametrize('on_failure', [
+    'continue', pytest.param('fail', marks=pytest.mark.long)])
 def test_a_flight_whose_recorder_is_killed(on_failure, missions, instance, tmp_path):
     with running(command(
             'fly', '--mode', 'separate', '--mission', missions, '--instance', instance,

@@ -23,7 +23,8 @@ from px4_sim_ros.step.graph import ABSENCE, COMMAND
 pytestmark = pytest.mark.slow       # starts processes and waits
 
 INSTANCE = 87
-MODES = ['core', 'composed', 'separate']
+# In separate the same nodes are in more processes.
+MODES = ['core', 'composed', pytest.param('separate', marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope='module')
@@ -201,7 +202,8 @@ def test_a_bag_that_was_cut_off_is_flown_as_far_as_it_goes(short, tmp_path, here
     assert 'bit-identical' in result.stdout
 
 
-@pytest.mark.parametrize('mode', ['composed', 'separate'])
+@pytest.mark.parametrize('mode', [
+    pytest.param('composed', marks=pytest.mark.long), 'separate'])
 def test_a_signal_ends_a_replay(mode, short):
     with running(command('replay', short, '--mode', mode)) as process:
         deadline_s = time.monotonic() + 20.0

@@ -141,10 +141,9 @@ def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, here, instan
     same = here('compare', tmp_path / 'core', tmp_path / 'separate')
     assert same.returncode == 0, same.stdout
     file.unlink()
-    for mode in 'composed', 'separate':
-        replayed = run('replay', '--mode', mode, tmp_path / 'separate')
-        assert (replayed.returncode, replayed.stderr) == (0, ''), replayed.stdout
-        assert 'common messages are bit-identical' in replayed.stdout
+    replayed = run('replay', '--mode', 'composed', tmp_path / 'separate')
+    assert (replayed.returncode, replayed.stderr) == (0, ''), replayed.stdout
+    assert 'common messages are bit-identical' in replayed.stdout
     again = here('refly', tmp_path / 'core')
     assert again.returncode == 0, again.stdout + again.stderr
 

@@ -58,7 +58,8 @@ def output(*arguments, **environment):
         capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize('integrator', ['euler', 'rk4', 'rk45'])
+@pytest.mark.parametrize('integrator', [
+    pytest.param('euler', marks=pytest.mark.long), 'rk4', 'rk45'])
 def test_the_bits_are_those_of_plain_python(integrator):
     """The same flight with and without the compiler."""
     compiled = output(FLIGHT, integrator)

@@ -94,6 +94,7 @@ def write_run(path, content, seed):
 
 
 @pytest.mark.slow       # calculates for seconds
+@pytest.mark.long       # in each push test_identification finds what made a flight
 def test_runs_of_a_simulated_crazyflie_give_its_numbers_back(figures, tmp_path, capsys):
     runs = tmp_path / 'nanodrone'
     runs.mkdir()

@@ -40,7 +40,9 @@ WITH_EACH_DISK = pytest.mark.usefixtures('disk')
 COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
 
 
-@pytest.fixture(params=[AtOnce, DiskThread, ThreadIfLong])
+# Each push has what the third, with which flights record, changes between.
+@pytest.fixture(params=[
+    AtOnce, DiskThread, pytest.param(ThreadIfLong, marks=pytest.mark.long)])
 def disk(request, monkeypatch):
     """Let bags be flushed at once, or while more is written."""
     monkeypatch.setattr('bags.new_disk', request.param)
