@@ -67,10 +67,10 @@ def pytest_configure(config):
     if 'COLCON' in os.environ and not config.option.markexpr:
         config.option.markexpr = 'not slow'
     if not hasattr(config, 'workerinput'):
-        from px4_sim_ros.spec.compile_ahead import is_compiled
-        if not is_compiled():
+        from px4_sim_ros.spec.compile_ahead import not_compiled
+        for name in not_compiled():
             compiler = subprocess.Popen(
-                [sys.executable, '-m', 'px4_sim_ros.spec.compile_ahead'], cwd=ROOT)
+                [sys.executable, '-m', 'px4_sim_ros.spec.compile_ahead', name], cwd=ROOT)
             config.add_cleanup(compiler.wait)
 
 

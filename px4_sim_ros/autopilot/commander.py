@@ -1,15 +1,20 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What the autopilot is doing: standing by, taking off, flying to a point, landing."""
+"""What the autopilot is doing: standing by, taking off, flying to a point, landing.
+
+The law is functions of the records `m` and `c`, see `memory`.
+"""
 from __future__ import annotations
 
 import dataclasses
 import enum
 import math
+import typing
 
-from px4_sim_ros.autopilot.controller import Controller
-from px4_sim_ros.autopilot.estimator import Estimator
-from px4_sim_ros.link.hil.codec import DISARMED
+from px4_sim_ros.autopilot.controller import command, velocity_to
+from px4_sim_ros.autopilot.vectors import vector
+from px4_sim_ros.jit.compiled import compiled
+from px4_sim_ros.model import frames
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import yaw_rad
@@ -27,120 +32,139 @@ class CommanderParameters(Parameters):
     arming_timeout_s: float = parameter('disarms when no take-off follows', 's', above=0)
 
 
-class Mode(enum.Enum):
+class Mode(enum.IntEnum):
     """What is being flown."""
 
-    STANDBY = 'standby'
-    HOLD = 'hold'
-    LAND = 'land'
+    STANDBY = 0
+    HOLD = 1
+    LAND = 2
+
+
+# As plain numbers, for compiled functions.
+_STANDBY, _HOLD, _LAND = map(int, Mode)
+
+
+@compiled
+def control(m: typing.Any, c: typing.Any, dt: float) -> None:
+    """Set the controls for the next step, which lasts `dt` seconds."""
+    for i in range(len(m.controls)):
+        m.controls[i] = 0.0
+    if not m.armed:
+        return
+    m.armed_s += dt
+    if m.mode == _STANDBY:
+        if m.armed_s > c.commander.arming_timeout_s:
+            disarm(m)
+        return                      # command 0 while armed: rotors idle
+    x, y, z = velocity_to(c, vector(m.target_m), vector(m.position_m))
+    stands = False
+    if m.mode == _LAND:
+        stands = m.held_s > c.commander.landed_time_s
+        z = -(c.controller.max_descent_speed_m_s if stands else c.commander.landing_speed_m_s)
+    # Level, as against the wind it would stand on one foot, and need its thrust for that.
+    command(m, c, (x, y, z), m.yaw_rad, dt, stands)
+    _watch_ground(m, c, dt)
+
+
+@compiled
+def _watch_ground(m: typing.Any, c: typing.Any, dt: float) -> None:
+    """Notice take-off and landing from the thrust that is needed, and the ground under it."""
+    p = c.commander
+    if m.mode == _HOLD:
+        m.in_air = m.in_air or m.thrust_fraction > 1.0
+        return
+    held = abs(m.velocity_m_s[2]) < 0.5 * p.landing_speed_m_s
+    m.held_s = m.held_s + dt if held else 0.0
+    low = m.thrust_fraction < p.landed_thrust_fraction
+    m.low_thrust_s = m.low_thrust_s + dt if low else 0.0
+    if m.low_thrust_s > p.landed_time_s:
+        m.in_air = False
+    if m.low_thrust_s > p.landed_time_s + p.disarm_delay_s:
+        disarm(m)
+
+
+@compiled
+def disarm(m: typing.Any) -> None:
+    """Stop the rotors."""
+    m.armed = False
+    m.mode = _STANDBY
 
 
 class Commander:
-    """Takes commands and turns them, with the estimate, into motor controls."""
+    """Carries out commands; each returns '', or why it does not."""
 
-    def __init__(
-        self, parameters: CommanderParameters, estimator: Estimator, controller: Controller,
-    ) -> None:
-        self._parameters = parameters
-        self._estimator = estimator
-        self._controller = controller
-        self._target: Vector = (0.0, 0.0, 0.0)
-        self._yaw = 0.0
-        self._armed_s = 0.0              # since arming
-        self._low_thrust_s = 0.0         # since the thrust fell below the landing threshold
-        self._held_s = 0.0               # since it is slower, up or down, than half of a landing
-        self.mode = Mode.STANDBY
-        self.armed = False
-        self.in_air = False
+    def __init__(self, m: typing.Any) -> None:
+        """Begin with a record."""
+        self._m = m
+
+    @property
+    def armed(self) -> bool:
+        """Whether the rotors may turn."""
+        return bool(self._m.armed)
+
+    @property
+    def in_air(self) -> bool:
+        """Whether it has left the ground."""
+        return bool(self._m.in_air)
+
+    @property
+    def mode(self) -> Mode:
+        """What is being flown."""
+        return Mode(self._m.mode)
 
     @property
     def set_point(self) -> Vector | None:
         """Where it wants to be; None when it goes for no point."""
-        return self._target if self.armed and self.mode is Mode.HOLD else None
+        m = self._m
+        return frames.vector(m.target_m.tolist()) if m.armed and m.mode == _HOLD else None
 
     def take_off(self, height_m: float) -> str:
-        """Climb straight up to a height over the origin, once armed; return '' or why not."""
-        if not self._estimator.aligned:
+        """Climb straight up to a height over the origin, once armed."""
+        m = self._m
+        if not m.aligned:
             return 'the estimator is not aligned yet'
-        x, y, z = self._estimator.position
+        x, y, z = m.position_m.tolist()
         if not height_m > z:      # true for NaN as well
             return 'the altitude is not above the vehicle'
-        self._target = x, y, height_m
-        self._yaw = yaw_rad(self._estimator.attitude)
-        self.mode = Mode.HOLD
+        self._hold((x, y, height_m), yaw_rad(m.attitude.tolist()))
         return ''
 
     def arm(self) -> str:
-        """Start the rotors; return '' or why not."""
-        if not self._estimator.aligned:
+        """Start the rotors."""
+        m = self._m
+        if not m.aligned:
             return 'the estimator is not aligned yet'
-        if not self.armed:
-            self._controller.reset()
-            self._armed_s = 0.0
-        self.armed = True
+        if not m.armed:
+            m.integral_m_s2[:], m.armed_s = 0.0, 0.0
+        m.armed = True
         return ''
 
     def disarm(self) -> str:
-        """Stop the rotors, on the ground only; return '' or why not."""
-        if self.in_air:
+        """Stop the rotors, on the ground only."""
+        if self._m.in_air:
             return 'not while flying'
-        self.armed = False
-        self.mode = Mode.STANDBY
+        self._m.armed, self._m.mode = False, _STANDBY
         return ''
 
     def go_to(self, target: Vector, yaw: float) -> str:
-        """Fly to a position; a yaw of NaN keeps the heading. Return '' or why not."""
-        if not self.in_air:
+        """Fly to a position; a yaw of NaN keeps the heading."""
+        if not self._m.in_air:
             return 'not flying'
         if not all(map(math.isfinite, target)):
             return 'the position is not finite'
-        self._target = target
-        if math.isfinite(yaw):
-            self._yaw = yaw
-        self.mode = Mode.HOLD
+        self._hold(target, yaw if math.isfinite(yaw) else self._m.yaw_rad)
         return ''
 
     def land(self) -> str:
-        """Descend here; return '' or why not."""
-        if not self.in_air:
+        """Descend here."""
+        m = self._m
+        if not m.in_air:
             return 'not flying'
-        self._target = self._estimator.position
-        self._low_thrust_s = self._held_s = 0.0
-        self.mode = Mode.LAND
+        m.target_m[:] = m.position_m
+        m.low_thrust_s = m.held_s = 0.0
+        m.mode = _LAND
         return ''
 
-    def controls(self, dt: float) -> tuple[float, ...]:
-        """Return 16 controls for the next step, which lasts `dt` seconds."""
-        if not self.armed:
-            return DISARMED.controls
-        self._armed_s += dt
-        if self.mode is Mode.STANDBY:
-            if self._armed_s > self._parameters.arming_timeout_s:
-                self.disarm()
-            return DISARMED.controls      # command 0 while armed: rotors idle
-        estimator, controller = self._estimator, self._controller
-        velocity = controller.velocity_to(self._target, estimator.position)
-        stands = False
-        if self.mode is Mode.LAND:
-            stands = self._held_s > self._parameters.landed_time_s
-            velocity = *velocity[:2], -(
-                controller.max_descent_speed_m_s if stands else self._parameters.landing_speed_m_s)
-        # Level, as against the wind it would stand on one foot, and need its thrust for that.
-        commands = controller.commands(estimator, velocity, self._yaw, dt, is_level=stands)
-        self._watch_ground(dt)
-        return (*commands, *DISARMED.controls[len(commands):])
-
-    def _watch_ground(self, dt: float) -> None:
-        """Notice take-off and landing from the thrust that is needed, and the ground under it."""
-        p = self._parameters
-        if self.mode is Mode.HOLD:
-            self.in_air = self.in_air or self._controller.thrust_fraction > 1.0
-            return
-        held = abs(self._estimator.velocity[2]) < 0.5 * p.landing_speed_m_s
-        self._held_s = self._held_s + dt if held else 0.0
-        low = self._controller.thrust_fraction < p.landed_thrust_fraction
-        self._low_thrust_s = self._low_thrust_s + dt if low else 0.0
-        if self._low_thrust_s > p.landed_time_s:
-            self.in_air = False
-        if self._low_thrust_s > p.landed_time_s + p.disarm_delay_s:
-            self.disarm()
+    def _hold(self, target: Vector, yaw: float) -> None:
+        m = self._m
+        m.target_m[:], m.yaw_rad, m.mode = target, yaw, _HOLD

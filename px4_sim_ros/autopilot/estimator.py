@@ -5,28 +5,47 @@
 A strapdown integration corrected with fixed gains. Tilt is observed through velocity:
 with a small attitude error e (a rotation in the world) the velocity error grows as e x g,
 so each velocity difference corrects the tilt that would have caused it.
+
+The law is functions of the records `m` and `c`, see `memory`. The estimate is in ENU from the mean
+of the first GNSS fixes.
 """
 from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 
-from px4_sim_ros.model.environment.atmosphere import STANDARD
-from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
-from px4_sim_ros.model.environment.magnetic_field import field_enu_t
-from px4_sim_ros.model.frames import Quaternion, Vector, vector
-from px4_sim_ros.model.parameters import Parameters, parameter
-from px4_sim_ros.model.rotation import (
+import numpy as np
+
+from px4_sim_ros.autopilot.vectors import (
     difference,
     from_rotation_vector,
+    hypot,
     matrix,
     multiply,
     normalised,
+    put,
+    quaternion,
     scaled,
     to_body,
     to_world,
+    vector,
     wrap_rad,
 )
+from px4_sim_ros.jit.compiled import compiled
+from px4_sim_ros.model import frames
+from px4_sim_ros.model.environment import atmosphere
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
+from px4_sim_ros.model.environment.magnetic_field import field_enu_t
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.parameters import Parameters, parameter
+
+# The year of the magnetic declination that this autopilot knows, as firmware does.
+_MAGNETIC_FIELD_YEAR = 2026.0
+
+_SEA_LEVEL_PA = atmosphere.STANDARD.sea_level_pressure_pa
+_SEA_LEVEL_K = atmosphere.STANDARD.sea_level_temperature_k
+_pressure_altitude_m = compiled(atmosphere.pressure_altitude_m)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,136 +65,184 @@ class EstimatorParameters(Parameters):
     gyro_bias_gain_hz: float = parameter('gyro bias from attitude corrections', '1/s', minimum=0)
 
 
-class _Mean:
-    """Running mean of vectors."""
+@compiled
+def since_s(last_us: int, time_us: int) -> float:
+    """Return the seconds since the last sample of a kind; 0 for the first."""
+    return (time_us - last_us) * 1e-6 if last_us >= 0 else 0.0
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.value: tuple[float, ...] = ()
 
-    def add(self, sample: tuple[float, ...]) -> None:
-        self.count += 1
-        previous = self.value or (0.0,) * len(sample)
-        self.value = tuple(m + (s - m) / self.count for m, s in zip(previous, sample))
+@compiled
+def imu(m: typing.Any, c: typing.Any) -> None:
+    """Integrate an IMU sample."""
+    time_us = m.time_us
+    if m.imu_us < 0:
+        m.started_us = time_us
+    dt = since_s(m.imu_us, time_us)
+    m.imu_us = time_us
+    put(m.rate_rad_s, difference(vector(m.gyro_rad_s), vector(m.gyro_bias_rad_s)))
+    if not m.aligned:
+        _align(m, c)
+        return
+    wx, wy, wz = vector(m.rate_rad_s)
+    half_turn = from_rotation_vector((0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz))
+    middle = multiply(quaternion(m.attitude), half_turn)
+    ax, ay, az = to_world(matrix(middle), vector(m.specific_force_m_s2))
+    az -= c.gravity_m_s2
+    put(m.attitude, normalised(multiply(middle, half_turn)))
+    (px, py, pz), (vx, vy, vz) = vector(m.position_m), vector(m.velocity_m_s)
+    put(m.position_m, (
+        px + dt * (vx + 0.5 * dt * ax), py + dt * (vy + 0.5 * dt * ay),
+        pz + dt * (vz + 0.5 * dt * az)))
+    put(m.velocity_m_s, (vx + dt * ax, vy + dt * ay, vz + dt * az))
+
+
+@compiled
+def magnetometer(m: typing.Any, c: typing.Any) -> None:
+    """Correct the heading with a sample of the magnetic field."""
+    dt = since_s(m.magnetometer_us, m.time_us)
+    m.magnetometer_us = m.time_us
+    if not m.aligned:
+        m.field_samples += 1
+        _average(m.mean_field_t, m.field_samples, vector(m.field_t))
+        return
+    x, y, _ = to_world(matrix(quaternion(m.attitude)), vector(m.field_t))
+    error = wrap_rad(m.magnetic_heading_rad - math.atan2(y, x))
+    _turn(m, c, (0.0, 0.0, c.estimator.heading_gain_hz * dt * error))
+
+
+@compiled
+def barometer(m: typing.Any, c: typing.Any) -> None:
+    """Correct the height with a sample of the pressure."""
+    dt = since_s(m.barometer_us, m.time_us)
+    m.barometer_us = m.time_us
+    height = _pressure_altitude_m(m.pressure_pa, _SEA_LEVEL_PA, _SEA_LEVEL_K)
+    if not m.aligned:
+        m.height_samples += 1
+        m.mean_height_m += (height - m.mean_height_m) / m.height_samples
+        return
+    error = height - m.mean_height_m - m.position_m[2]
+    m.position_m[2] += c.estimator.height_gain_hz * dt * error
+    m.velocity_m_s[2] += c.estimator.height_to_velocity_gain_hz2 * dt * error
+
+
+@compiled
+def gnss(m: typing.Any, c: typing.Any) -> None:
+    """Correct position, velocity and tilt with a fix, which comes after the sample of its step."""
+    time_us = max(m.answered_us, 0)
+    dt = since_s(m.gnss_us, time_us)
+    m.gnss_us = time_us
+    if not m.aligned:
+        m.fix_samples += 1
+        _average(m.mean_fix_m, m.fix_samples, vector(m.fix_m))
+        return
+    p = c.estimator
+    ex, ey, _ = difference(vector(m.fix_m), vector(m.position_m))
+    dx, dy, dz = difference(vector(m.fix_velocity_m_s), vector(m.velocity_m_s))
+    gain, coupling = p.velocity_gain_hz * dt, p.position_to_velocity_gain_hz2 * dt
+    m.position_m[0] += p.position_gain_hz * dt * ex
+    m.position_m[1] += p.position_gain_hz * dt * ey
+    vx, vy, vz = vector(m.velocity_m_s)
+    put(m.velocity_m_s, (
+        vx + gain * dx + coupling * ex, vy + gain * dy + coupling * ey, vz + gain * dz))
+    tilt = p.tilt_gain_rad_m * dt
+    _turn(m, c, (-tilt * dy, tilt * dx, 0.0))
+
+
+@compiled
+def _turn(m: typing.Any, c: typing.Any, correction: Vector) -> None:
+    """Turn the attitude by a small rotation in the world (rad); learn the gyro bias from it."""
+    attitude = normalised(multiply(from_rotation_vector(correction), quaternion(m.attitude)))
+    put(m.attitude, attitude)
+    put(m.gyro_bias_rad_s, difference(vector(m.gyro_bias_rad_s), scaled(
+        c.estimator.gyro_bias_gain_hz, to_body(matrix(attitude), correction))))
+
+
+@compiled
+def _align(m: typing.Any, c: typing.Any) -> None:
+    """Average at rest, then start level with gravity and along the magnetic field."""
+    m.force_samples += 1
+    _average(m.mean_force_m_s2, m.force_samples, vector(m.specific_force_m_s2))
+    waited_s = (m.imu_us - m.started_us) * 1e-6
+    if waited_s < c.estimator.alignment_time_s or not (
+            m.fix_samples and m.field_samples and m.height_samples):
+        return
+    fx, fy, fz = vector(m.mean_force_m_s2)
+    roll, pitch = math.atan2(fy, fz), math.atan2(-fx, hypot(fy, fz))
+    level = multiply(
+        from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0)))
+    x, y, _ = to_world(matrix(level), vector(m.mean_field_t))
+    yaw = wrap_rad(m.magnetic_heading_rad - math.atan2(y, x))
+    put(m.attitude, normalised(multiply(from_rotation_vector((0.0, 0.0, yaw)), level)))
+    m.aligned = True
+
+
+@compiled
+def _average(mean: np.ndarray, samples: int, new: Vector) -> None:
+    """Let a sample be the last of as many that a running mean is of."""
+    for i in range(len(new)):
+        mean[i] += (new[i] - mean[i]) / samples
 
 
 class Estimator:
-    """The estimate in ENU from the first GNSS fixes, body FLU."""
+    """What the estimator knows, and its fixes: where on the Earth the estimate is."""
 
-    def __init__(
-        self, parameters: EstimatorParameters, gravity_m_s2: float, magnetic_field_year: float,
-    ) -> None:
+    def __init__(self, m: typing.Any, correct: typing.Callable[[], object]) -> None:
+        """Begin with a record.
+
+        :param correct: does `gnss` with it
+        """
         load_proj()
-        self._parameters = parameters
-        self._gravity = gravity_m_s2
-        self._year = magnetic_field_year
-        self._force, self._field, self._height, self._fix = _Mean(), _Mean(), _Mean(), _Mean()
+        self._m, self._correct = m, correct
         self._first_fix: LocalFrame | None = None      # around the first
-        self._time_us = 0                        # of the last IMU sample
-        self._started_us: int | None = None      # of the first
-        self._magnetic_heading = 0.0
-        self._rotation = matrix((1.0, 0.0, 0.0, 0.0))
-        self.frame: LocalFrame | None = None     # None until aligned
-        self.attitude: Quaternion = (1.0, 0.0, 0.0, 0.0)
-        self.velocity: Vector = (0.0, 0.0, 0.0)
-        self.position: Vector = (0.0, 0.0, 0.0)
-        self.rate: Vector = (0.0, 0.0, 0.0)
-        self._gyro_bias: Vector = (0.0, 0.0, 0.0)
+        self._frame: LocalFrame | None = None          # around the mean of all until aligned
 
     @property
     def aligned(self) -> bool:
         """Whether the estimate is valid."""
-        return self.frame is not None
+        return bool(self._m.aligned)
 
-    def imu(self, time_us: int, force: Vector, rate: Vector) -> None:
-        """Integrate one IMU sample (m/s^2 and rad/s, FLU)."""
-        if self._started_us is None:
-            self._time_us = self._started_us = time_us
-        dt = (time_us - self._time_us) * 1e-6
-        self._time_us = time_us
-        wx, wy, wz = self.rate = difference(rate, self._gyro_bias)
-        if not self.aligned:
-            self._align(force, (time_us - self._started_us) * 1e-6)
-            return
-        half_turn = from_rotation_vector((0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz))
-        middle = multiply(self.attitude, half_turn)
-        ax, ay, az = to_world(matrix(middle), force)
-        az -= self._gravity
-        self._set_attitude(multiply(middle, half_turn))
-        (px, py, pz), (vx, vy, vz) = self.position, self.velocity
-        self.position = (
-            px + dt * (vx + 0.5 * dt * ax), py + dt * (vy + 0.5 * dt * ay),
-            pz + dt * (vz + 0.5 * dt * az))
-        self.velocity = vx + dt * ax, vy + dt * ay, vz + dt * az
+    @property
+    def frame(self) -> LocalFrame | None:
+        """The frame of the estimate; None until aligned."""
+        return self._frame if self._m.aligned else None
 
-    def magnetometer(self, field_flu_t: Vector, dt: float) -> None:
-        """Correct the heading with a field sample; `dt` is the time since the last one."""
-        if not self.aligned:
-            self._field.add(field_flu_t)
-            return
-        x, y, _ = to_world(self._rotation, field_flu_t)
-        error = wrap_rad(self._magnetic_heading - math.atan2(y, x))
-        self._turn((0.0, 0.0, self._parameters.heading_gain_hz * dt * error))
+    @property
+    def attitude(self) -> Quaternion:
+        """From body to world."""
+        w, x, y, z = self._m.attitude.tolist()
+        return w, x, y, z
 
-    def barometer(self, pressure_pa: float, dt: float) -> None:
-        """Correct the height with a pressure sample; `dt` is the time since the last one."""
-        height = STANDARD.pressure_altitude_m(pressure_pa)
-        if not self.aligned:
-            self._height.add((height,))
-            return
-        p = self._parameters
-        error = height - self._height.value[0] - self.position[2]
-        (px, py, pz), (vx, vy, vz) = self.position, self.velocity
-        self.position = px, py, pz + p.height_gain_hz * dt * error
-        self.velocity = vx, vy, vz + p.height_to_velocity_gain_hz2 * dt * error
+    @property
+    def rate(self) -> Vector:
+        """In rad/s, body."""
+        return frames.vector(self._m.rate_rad_s.tolist())
 
-    def gnss(self, fix: GeodeticPosition, velocity: Vector, dt: float) -> None:
-        """Correct position, velocity and tilt with a fix; `dt` is the time since the last one.
+    @property
+    def velocity(self) -> Vector:
+        """In m/s, world."""
+        return frames.vector(self._m.velocity_m_s.tolist())
+
+    @property
+    def position(self) -> Vector:
+        """In m, world."""
+        return frames.vector(self._m.position_m.tolist())
+
+    def gnss(self, fix: GeodeticPosition, velocity: Vector) -> None:
+        """Correct position, velocity and tilt with a fix.
 
         :param velocity: east, north and up at the place of the fix
         """
-        if self.frame is None:
-            # On a map, for longitudes have no mean near a pole or the date line.
-            self._first_fix = self._first_fix or LocalFrame(fix)
-            self._fix.add(self._first_fix.to_local(fix))
+        m = self._m
+        if (frame := self.frame) is not None:
+            m.fix_m[:] = frame.to_local(fix)
+            m.fix_velocity_m_s[:] = frame.turned_from_place(fix, velocity)
+            self._correct()
             return
-        p = self._parameters
-        ex, ey, _ = difference(self.frame.to_local(fix), self.position)
-        dx, dy, dz = difference(self.frame.turned_from_place(fix, velocity), self.velocity)
-        (px, py, pz), (vx, vy, vz) = self.position, self.velocity
-        gain, coupling = p.velocity_gain_hz * dt, p.position_to_velocity_gain_hz2 * dt
-        self.position = (
-            px + p.position_gain_hz * dt * ex, py + p.position_gain_hz * dt * ey, pz)
-        self.velocity = (
-            vx + gain * dx + coupling * ex, vy + gain * dy + coupling * ey, vz + gain * dz)
-        tilt = p.tilt_gain_rad_m * dt
-        self._turn((-tilt * dy, tilt * dx, 0.0))
-
-    def _turn(self, correction: Vector) -> None:
-        """Turn the attitude by a small rotation in the world; learn the gyro bias from it."""
-        self._set_attitude(multiply(from_rotation_vector(correction), self.attitude))
-        self._gyro_bias = difference(self._gyro_bias, scaled(
-            self._parameters.gyro_bias_gain_hz, to_body(self._rotation, correction)))
-
-    def _set_attitude(self, attitude: Quaternion) -> None:
-        self.attitude = normalised(attitude)
-        self._rotation = matrix(self.attitude)
-
-    def _align(self, force: Vector, waited_s: float) -> None:
-        """Average at rest, then start level with gravity and along the magnetic field."""
-        self._force.add(force)
-        if waited_s < self._parameters.alignment_time_s or self._first_fix is None or not (
-                self._field.count and self._height.count):
-            return
-        origin = self._first_fix.to_geodetic(vector(self._fix.value))
-        east, north, _ = field_enu_t(origin, self._year)
-        self._magnetic_heading = math.atan2(north, east)
-        fx, fy, fz = self._force.value
-        roll, pitch = math.atan2(fy, fz), math.atan2(-fx, math.hypot(fy, fz))
-        level = multiply(
-            from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0)))
-        mx, my, mz = self._field.value
-        x, y, _ = to_world(matrix(level), (mx, my, mz))
-        yaw = wrap_rad(self._magnetic_heading - math.atan2(y, x))
-        self._set_attitude(multiply(from_rotation_vector((0.0, 0.0, yaw)), level))
-        self.frame = LocalFrame(origin)
+        # On a map, for longitudes have no mean near a pole or the date line.
+        self._first_fix = self._first_fix or LocalFrame(fix)
+        m.fix_m[:] = self._first_fix.to_local(fix)
+        self._correct()
+        origin = self._first_fix.to_geodetic(frames.vector(m.mean_fix_m.tolist()))
+        self._frame = LocalFrame(origin)
+        east, north, _ = field_enu_t(origin, _MAGNETIC_FIELD_YEAR)
+        m.magnetic_heading_rad = math.atan2(north, east)

@@ -74,8 +74,7 @@ class MavlinkInterface:
         if is_due(time_us, _STATE_US):
             self._send(self._system_status())
             self._send(self._landed_state())
-        frame = self._estimator.frame
-        if is_due(time_us, _POSITION_US) and frame is not None:
+        if is_due(time_us, _POSITION_US) and (frame := self._estimator.frame) is not None:
             for message in [*self._position(frame), *self._set_point()]:
                 self._send(message)
 

@@ -10,22 +10,24 @@ if __name__ == '__main__':
 
 import argparse
 import collections
+import functools
 import select
 import socket
+import struct
 import sys
 import time
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.autopilot.commander import Commander, CommanderParameters
-from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
-from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
+from px4_sim_ros.autopilot.answer import BAROMETER, GNSS, IMU, MAGNETOMETER, answer_of
+from px4_sim_ros.autopilot.commander import Commander
+from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
+from px4_sim_ros.autopilot.memory import MEMORY, constants_of, new_memory
 from px4_sim_ros.link.fast_frames import FramePacker, FrameReader
 from px4_sim_ros.link.hil import codec as hil_codec
 from px4_sim_ros.link.hil.server import port_of
-from px4_sim_ros.model.environment.atmosphere import STANDARD_GRAVITY_M_S2
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -34,8 +36,6 @@ from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory, own_arguments, read_yaml
 
 _RETRY_S = 0.02
-# The year of the magnetic declination that this autopilot knows, as firmware does.
-_MAGNETIC_FIELD_YEAR = 2026.0
 # As plain numbers: operations on flags take a microsecond each.
 _CUSTOM, _ARMED = int(hil_codec.ModeFlag.CUSTOM), int(hil_codec.ModeFlag.ARMED)
 
@@ -49,17 +49,11 @@ class Autopilot:
 
     def __init__(self, instance: int, vehicle: Vehicle) -> None:
         gains = read_yaml(config_directory() / 'autopilot.yaml', 'autopilot file')
-        self._estimator = Estimator(
-            EstimatorParameters.from_mapping('estimator', gains['estimator']),
-            STANDARD_GRAVITY_M_S2, _MAGNETIC_FIELD_YEAR)
-        controller = Controller(
-            ControllerParameters.from_mapping('controller', gains['controller']), vehicle,
-            STANDARD_GRAVITY_M_S2)
-        self._commander = Commander(
-            CommanderParameters.from_mapping('commander', gains['commander']), self._estimator,
-            controller)
-        self.interface = MavlinkInterface(instance, self._commander, self._estimator)
-        self._last_us: dict[str, int] = {}
+        # Kept, for the machine code only knows where they are.
+        self._records = memory, constants = new_memory(), constants_of(vehicle, gains)
+        self._answer = answer_of(memory, constants)
+        self._estimator = Estimator(memory[0], functools.partial(self._answer, GNSS))
+        self.interface = MavlinkInterface(instance, Commander(memory[0]), self._estimator)
         self._second_imu: tuple[Vector, Vector] | None = None
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
@@ -67,6 +61,17 @@ class Autopilot:
         self._sensor_frames = FrameReader(_SENSOR)
         self._controls_frames = FramePacker(
             self._mav, mavlink.MAVLink_hil_actuator_controls_message)
+
+        # Each in one call: a field of a record takes as long by itself.
+        def places(layout: str, field: str, method: str) -> typing.Any:
+            return functools.partial(getattr(struct.Struct(layout), method), memory.data,
+                                     MEMORY.fields[field][1])  # type: ignore[index]
+
+        self._set_time = places('Q', 'time_us', 'pack_into')
+        self._set_imu = places('6d', 'specific_force_m_s2', 'pack_into')    # and the rates behind
+        self._set_field = places('3d', 'field_t', 'pack_into')
+        self._set_pressure = places('d', 'pressure_pa', 'pack_into')
+        self._controls = places('16d', 'controls', 'unpack_from')
 
     def answer(self, data: bytes) -> bytes:
         """Return the replies to what the simulator sent."""
@@ -80,43 +85,38 @@ class Autopilot:
                 replies += self._sensor(message)
             elif kind == 'HIL_GPS' and message.id == 0 and hil_codec.has_fix(message):
                 # Its own time is UTC, or unknown; it comes after the HIL_SENSOR of its step.
-                self._estimator.gnss(
-                    *hil_codec.gps_from_hil(message),
-                    self._since('gps', self._last_us.get('imu', 0)))
+                self._estimator.gnss(*hil_codec.gps_from_hil(message))
         return replies
 
     def _sensor(self, message: typing.Any) -> bytes:
         if message.id != 0:
             self._second_imu = self._imu(message) or self._second_imu
             return b''
-        time_us = message.time_usec
+        time_us, sensors = message.time_usec, 0
+        self._set_time(time_us)
         # The sample of another IMU is one step old: it comes after this message.
         imu = self._imu(message) or self._second_imu
-        dt = self._since('imu', time_us)
         if imu is not None:
-            self._estimator.imu(time_us, *imu)
+            sensors |= IMU
+            self._set_imu(*imu[0], *imu[1])
         field = hil_codec.magnetic_field_from_hil(message)
         if field is not None:
-            self._estimator.magnetometer(field, self._since('mag', time_us))
+            sensors |= MAGNETOMETER
+            self._set_field(*field)
         pressure = hil_codec.pressure_from_hil(message)
         if pressure is not None:
-            self._estimator.barometer(pressure, self._since('baro', time_us))
-        controls = self._commander.controls(dt)
+            sensors |= BAROMETER
+            self._set_pressure(pressure)
+        mode = _CUSTOM | _ARMED if self._answer(sensors) else _CUSTOM
         self.interface.telemetry(time_us)
-        mode = _CUSTOM | _ARMED if self._commander.armed else _CUSTOM
-        return self._controls_frames.pack(time_us, hil_codec.LOCKSTEP_FLAG, *controls, mode)
+        return self._controls_frames.pack(
+            time_us, hil_codec.LOCKSTEP_FLAG, *self._controls(), mode)
 
     @staticmethod
     def _imu(message: typing.Any) -> tuple[Vector, Vector] | None:
         if not hil_codec.has_group(message, hil_codec.IMU_GROUPS):
             return None
         return hil_codec.imu_from_hil(message)
-
-    def _since(self, sensor: str, time_us: int) -> float:
-        """Return the seconds since the last sample of a sensor; 0 for the first."""
-        last_us = self._last_us.get(sensor, time_us)
-        self._last_us[sensor] = time_us
-        return (time_us - last_us) * 1e-6
 
 
 def _connect(address: tuple[str, int], stop: Stop) -> socket.socket | None:

@@ -108,9 +108,8 @@ def normalised(q: Quaternion) -> Quaternion:
 def from_rotation_vector(v: Vector) -> Quaternion:
     """Return the quaternion of a turn by |v| radians about v."""
     angle = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-    if angle < 1e-9:
-        return normalised((1.0, 0.5 * v[0], 0.5 * v[1], 0.5 * v[2]))
-    scale = math.sin(0.5 * angle) / angle
+    # What is left out near zero is less than the last bit.
+    scale = 0.5 if angle < 1e-9 else math.sin(0.5 * angle) / angle
     return math.cos(0.5 * angle), scale * v[0], scale * v[1], scale * v[2]
 
 
@@ -130,4 +129,53 @@ def yaw_rad(q: Quaternion) -> float:
 
 def wrap_rad(angle: float) -> float:
     """Return an angle brought into [-pi, pi]."""
-    return math.remainder(angle, math.tau)
+    turn = abs(angle) % math.tau
+    return math.copysign(1.0, angle) * (turn if turn <= math.pi else turn - math.tau)
+
+
+# 2^27 + 1: a number times this is cut into two halves whose products are exact (Veltkamp).
+_CUT = 134217729.0
+
+
+def hypot(x: float, y: float) -> float:
+    """Return the length of a vector: `math.hypot` of Python 3.11, for compiled functions as well.
+
+    The C library has other bits, and so may later Pythons have, in the last bit of rare pairs; and
+    this one below 1e-290. The sum of the squares is kept with what rounding takes from it, and the
+    root is corrected by what its own square leaves of the sum.
+    """
+    if math.isinf(x) or math.isinf(y):
+        return math.inf
+    largest, scale = max(abs(x), abs(y)), 1.0
+    while largest * scale >= 1.0:
+        scale *= 0.5
+    while largest * scale < 0.5 and scale < 1e290:
+        scale *= 2.0
+    total, high_lost, middle_lost, low = 1.0, 0.0, 0.0, 0.0
+    for part in (x * scale, y * scale):
+        cut = part * _CUT
+        a = cut - (cut - part)
+        b = part - a
+        grown = total + a * a
+        high_lost += (total - grown) + a * a
+        total = grown
+        grown = total + 2.0 * a * b
+        middle_lost += (total - grown) + 2.0 * a * b
+        total = grown
+        low += b * b
+    root = math.sqrt(total - 1.0 + (high_lost + middle_lost + low))
+    if root == 0.0:
+        return 0.0
+    cut = root * _CUT
+    a = cut - (cut - root)
+    b = root - a
+    grown = total - a * a
+    high_lost += (total - grown) - a * a
+    total = grown
+    grown = total - 2.0 * a * b
+    middle_lost += (total - grown) - 2.0 * a * b
+    total = grown
+    grown = total - b * b
+    low += (total - grown) - b * b
+    left = grown - 1.0 + (high_lost + middle_lost + low)
+    return (root + left / (2.0 * root)) / scale

@@ -1,46 +1,63 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The motion is compiled before the first flight on a machine, when nothing waits for it."""
+"""What flies is compiled before the first flight on a machine, when nothing waits for it."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fcntl
+import importlib
 import signal
 import subprocess
 import sys
 
-from px4_sim_ros.jit.code_cache import IS_PLAIN, MOTION, cache_folder, is_kept
+from px4_sim_ros.jit.code_cache import AUTOPILOT, IS_PLAIN, MOTION, cache_folder, is_kept
 from px4_sim_ros.process.children import die_with_parent, own_module
 
 # Ctrl-C, and the end of the terminal, go to both processes.
 _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
 
 
-def is_compiled() -> bool:
-    """Return whether there is nothing to compile."""
-    return IS_PLAIN or is_kept(MOTION)
+# The module and the function that make each machine code: of rooms above this one as well.
+_MAKERS = {
+    MOTION: (__name__, 'compile_motion'),
+    AUTOPILOT: ('px4_sim_ros.autopilot.answer', 'address')}
+
+
+def not_compiled() -> list[str]:
+    """Return the names of the machine code that is not kept."""
+    return [] if IS_PLAIN else [name for name in _MAKERS if not is_kept(name)]
 
 
 def compile_ahead() -> None:
-    """Compile what is not compiled on this machine yet, in a process that can be interrupted.
+    """Compile what is not compiled on this machine yet, in processes that can be interrupted.
 
     It is not done in this one: the compiler looks at signals once in many seconds.
 
-    :raises KeyboardInterrupt: also when the other process was interrupted
+    :raises KeyboardInterrupt: also when another process was interrupted
     """
-    if is_compiled():
+    names = not_compiled()
+    if not names:
         return
     print('the equations of motion are compiled for this machine; that is done once',
           file=sys.stderr, flush=True)
     if cache_folder() is None:
         return                  # nothing can be kept: each process compiles for itself
-    done = subprocess.run(
-        [*die_with_parent(), *own_module(__name__)], capture_output=True, text=True)
-    if done.returncode in _OF_THE_TERMINAL:
-        raise KeyboardInterrupt
-    if done.returncode:
-        raise RuntimeError('the equations of motion cannot be compiled: '
-                           + (done.stderr.splitlines() or [f'exit code {done.returncode}'])[-1])
+    with contextlib.ExitStack() as stack:
+        compilers = []
+        for name in names:
+            compiler = stack.enter_context(subprocess.Popen(
+                [*die_with_parent(), *own_module(__name__, name)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+            stack.callback(compiler.kill)
+            compilers.append(compiler)
+        for compiler in compilers:
+            _, printed = compiler.communicate()
+            if compiler.returncode in _OF_THE_TERMINAL:
+                raise KeyboardInterrupt
+            if compiler.returncode:
+                last = (printed.splitlines() or [f'exit code {compiler.returncode}'])[-1]
+                raise RuntimeError(f'the equations of motion cannot be compiled: {last}')
 
 
 def compile_motion() -> None:
@@ -59,18 +76,19 @@ def compile_motion() -> None:
              Environment.of(world), world.step_us)
 
 
-def _compile_once() -> None:
+def _compile_once(name: str) -> None:
     """Compile what no other process of this machine has compiled meanwhile."""
     folder = cache_folder()
     if folder is None:
         return
-    with (folder / 'lock').open('w') as lock:
+    with (folder / f'{name}.lock').open('w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not is_compiled():
-            compile_motion()
+        if name in not_compiled():
+            module, function = _MAKERS[name]
+            getattr(importlib.import_module(module), function)()
 
 
 if __name__ == '__main__':
     # Ends at once: what is not finished is compiled by the next flight.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _compile_once()
+    _compile_once(sys.argv[1])

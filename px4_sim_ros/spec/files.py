@@ -8,13 +8,13 @@ import typing
 
 import yaml
 
-from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import named_file, parse_yaml, read_text
 
 if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.mission import Mission
     from px4_sim_ros.model.scenario.scenario import Scenario
+    from px4_sim_ros.spec.parameter_files import FlatParameters
 
 NONE = 'none'
 """The parameters `scenario` and `mission` of a run without one."""
@@ -60,9 +60,7 @@ class Files:
         if name == IN_SCENARIO:
             found = self.scenario(scenario)
             return None if found is None else found.mission
-        mission: Mission = self._object(
-            'missions', name, lambda owner, _, content: Mission.from_mapping(owner, content))
-        return mission
+        return typing.cast('Mission', self._object('missions', name, _read_mission))
 
     def scenario(self, name: str) -> Scenario | None:
         """Return a scenario; None for `none`.
@@ -124,6 +122,11 @@ class Files:
         return owner, path.stem, content
 
 
+def _read_mission(owner: str, name: str, content: typing.Any) -> Mission:
+    from px4_sim_ros.model.mission import Mission
+    return Mission.from_mapping(owner, content)
+
+
 def _read_scenario(owner: str, name: str, content: typing.Any) -> Scenario:
     # A process without a scenario does without actions, conditions and MAVLink's words.
     from px4_sim_ros.link.pilot import scenario_mavlink
@@ -138,7 +141,7 @@ def load_mission(name: str) -> Mission:
 
     :raises ParameterError: the file is missing, is no YAML, or an item in it is wrong
     """
-    return typing.cast(Mission, Files().mission(name))
+    return typing.cast('Mission', Files().mission(name))
 
 
 def load_vehicle(name: str) -> Vehicle:

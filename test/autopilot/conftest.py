@@ -7,9 +7,8 @@ import contextlib
 
 import pytest
 from flight_rig import Rig
+from law import FedEstimator, SteeredController
 
-from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
-from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.resources import config_directory, read_yaml
 
@@ -47,17 +46,15 @@ def gains():
 
 
 @pytest.fixture
-def estimator(gains):
+def estimator(gains, iris):
     """Return an estimator that is not aligned."""
-    return Estimator(
-        EstimatorParameters.from_mapping('estimator', gains['estimator']), 9.80665, 2026.0)
+    return FedEstimator(iris, gains)
 
 
 @pytest.fixture
 def controller(gains, iris):
     """Return a fresh controller of the Iris."""
-    return Controller(
-        ControllerParameters.from_mapping('controller', gains['controller']), iris, 9.80665)
+    return SteeredController(iris, gains)
 
 
 @pytest.fixture

@@ -7,64 +7,74 @@ import math
 
 import pytest
 
-from px4_sim_ros.autopilot.commander import Commander, CommanderParameters, Mode
+from px4_sim_ros.autopilot import commander as module
+from px4_sim_ros.autopilot.commander import Commander, Mode
+from px4_sim_ros.autopilot.memory import constants_of, new_memory
 
 DT = 0.02
 IDLE = (0.0,) * 16
-
-
-class StubEstimator:
-    """At rest at a place."""
-
-    aligned = True
-    position = (1.0, 2.0, 0.1)
-    velocity = (0.0, 0.0, 0.0)
-    attitude = (math.cos(0.25), 0.0, 0.0, math.sin(0.25))      # heading 0.5 rad
 
 
 class StubController:
     """Remembers what it is asked; the test says how much thrust that takes."""
 
     thrust_fraction = 1.0
-    resets = 0
     target = velocity = yaw = is_level = None
-    max_descent_speed_m_s = 3.0
 
-    def reset(self):
-        """Count the call."""
-        self.resets += 1
-
-    def velocity_to(self, target, position):
+    def velocity_to(self, c, target, position):
         """Remember the target."""
         self.target = target
         return 0.1, 0.2, 0.3
 
-    def commands(self, estimator, velocity, yaw, dt, is_level):
+    def command(self, m, c, velocity, yaw, dt, is_level):
         """Remember velocity, yaw, and whether it is to be level."""
         self.velocity, self.yaw, self.is_level = velocity, yaw, is_level
-        return [0.5, 0.6, 0.7, 0.8]
+        m.controls[:4], m.thrust_fraction = (0.5, 0.6, 0.7, 0.8), self.thrust_fraction
+
+
+class SteppedCommander(Commander):
+    """A commander that the test steps."""
+
+    def __init__(self, m, c) -> None:
+        super().__init__(m)
+        self._c = c
+
+    def controls(self, dt):
+        """Return the controls for a step."""
+        module.control(self._m, self._c, dt)
+        return tuple(self._m.controls.tolist())
 
 
 @pytest.fixture
-def estimator():
-    """Return the stub, aligned."""
-    return StubEstimator()
+def m():
+    """Return the record of an autopilot that is aligned, at rest at a place."""
+    m = new_memory()[0]
+    m.aligned, m.position_m[:] = True, (1.0, 2.0, 0.1)
+    m.attitude[:] = math.cos(0.25), 0.0, 0.0, math.sin(0.25)      # heading 0.5 rad
+    return m
 
 
 @pytest.fixture
-def control():
-    """Return the stub, hovering."""
-    return StubController()
+def control(monkeypatch):
+    """Return the stub, hovering; the law of the commander calls it, as plain Python."""
+    control = StubController()
+    for name in ('control', '_watch_ground', 'disarm', 'vector'):
+        function = getattr(module, name)
+        monkeypatch.setattr(module, name, getattr(function, '__wrapped__', function))
+    monkeypatch.setattr(module, 'velocity_to', control.velocity_to)
+    monkeypatch.setattr(module, 'command', control.command)
+    return control
 
 
 @pytest.fixture
-def commander(gains, estimator, control):
+def commander(gains, iris, m, control):
     """Return a commander that stands by."""
-    values = gains['commander'] | {
-        'landing_speed_m_s': 0.7, 'landed_thrust_fraction': 0.65, 'landed_time_s': 0.5,
-        'disarm_delay_s': 1.0, 'arming_timeout_s': 10.0}
-    return Commander(
-        CommanderParameters.from_mapping('commander', values), estimator, control)
+    gains = gains | {
+        'commander': {
+            'landing_speed_m_s': 0.7, 'landed_thrust_fraction': 0.65, 'landed_time_s': 0.5,
+            'disarm_delay_s': 1.0, 'arming_timeout_s': 10.0},
+        'controller': gains['controller'] | {'max_descent_speed_m_s': 3.0}}
+    return SteppedCommander(m, constants_of(iris, gains)[0])
 
 
 def run(commander, seconds):
@@ -82,9 +92,9 @@ def fly(commander, control):
     assert commander.in_air
 
 
-def test_nothing_before_the_estimator_is_aligned(commander, estimator):
+def test_nothing_before_the_estimator_is_aligned(commander, m):
     """Each refusal says why."""
-    estimator.aligned = False
+    m.aligned = False
     assert commander.arm() == commander.take_off(5.0) == 'the estimator is not aligned yet'
     assert commander.go_to((0.0, 0.0, 5.0), 0.0) == commander.land() == 'not flying'
     assert not commander.armed
@@ -130,11 +140,14 @@ def test_take_off(commander, control, arm_first):
     assert commander.armed
 
 
-def test_arming_forgets_the_integral_once(commander, control):
+def test_arming_forgets_the_integral_once(commander, control, m):
     """Not again in the air."""
+    m.integral_m_s2[:] = 1.0
     fly(commander, control)
+    assert not m.integral_m_s2.any()
+    m.integral_m_s2[:] = 1.0
     assert commander.arm() == ''
-    assert control.resets == 1
+    assert m.integral_m_s2.all()
 
 
 def test_go_to(commander, control):
@@ -158,13 +171,13 @@ def test_disarm_on_the_ground_only(commander, control):
     assert commander.armed
 
 
-def test_landing(commander, control, estimator):
+def test_landing(commander, control, m):
     """Down where it is, until little thrust is needed for a while; then it disarms."""
     assert commander.land() == 'not flying'
     fly(commander, control)
-    estimator.position = (3.0, 4.0, 9.0)
+    m.position_m[:] = 3.0, 4.0, 9.0
     assert commander.land() == ''
-    control.thrust_fraction, estimator.velocity = 0.9, (0.0, 0.0, -0.7)
+    control.thrust_fraction, m.velocity_m_s[:] = 0.9, (0.0, 0.0, -0.7)
     run(commander, 5.0)
     assert control.target == (3.0, 4.0, 9.0)
     assert control.velocity == (0.1, 0.2, -0.7)
@@ -180,19 +193,19 @@ def test_landing(commander, control, estimator):
     assert (commander.armed, commander.mode) == (False, Mode.STANDBY)
 
 
-def test_on_the_ground_it_is_level_and_presses(commander, control, estimator):
+def test_on_the_ground_it_is_level_and_presses(commander, control, m):
     """As soon as it has not sunk for a while; in an upward gust it goes on afterwards."""
     fly(commander, control)
     assert commander.land() == ''
     for vertical_speed, stands in ((-0.7, False), (-0.3, True), (-0.4, False), (0.3, True),
                                    (0.4, False)):
-        estimator.velocity = (0.5, 0.0, vertical_speed)
+        m.velocity_m_s[:] = (0.5, 0.0, vertical_speed)
         run(commander, 0.48)
         assert not control.is_level
         run(commander, 0.06)
         assert control.is_level == stands
         assert control.velocity == (0.1, 0.2, -3.0 if stands else -0.7)
-        estimator.velocity = (0.0, 0.0, -0.7)
+        m.velocity_m_s[:] = (0.0, 0.0, -0.7)
         run(commander, DT)
     assert commander.in_air
 

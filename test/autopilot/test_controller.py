@@ -9,10 +9,9 @@ import types
 
 import numpy as np
 import pytest
+from law import SteeredController
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import mat2quat
-
-from px4_sim_ros.autopilot.controller import Allocation, Controller, ControllerParameters
 
 G = 9.80665
 DT = 0.004
@@ -51,22 +50,21 @@ def asked(controller, iris):
 
 # Allocation
 
-def test_allocation_gives_what_is_asked(iris):
+def test_allocation_gives_what_is_asked(controller, iris):
     """Thrust and torque, by the geometry of the vehicle."""
-    allocation = Allocation(iris)
     generator = np.random.default_rng(1)
     weight = iris.body.mass_kg * G
     for _ in range(200):
         thrust = weight * generator.uniform(0.7, 1.5)
         torque = generator.uniform(-1.0, 1.0, 3) * (0.4, 0.3, 0.08)
-        commands = allocation.commands(thrust, tuple(torque))
+        commands = controller.allocated(thrust, torque)
         assert all(0.0 < u < 1.0 for u in commands), 'the example asks too much'
         given_thrust, given_torque = wrench(iris, commands)
         assert given_thrust == pytest.approx(thrust, rel=1e-9)
         assert given_torque == pytest.approx(torque, abs=1e-9)
 
 
-def test_allocation_of_six_rotors(iris):
+def test_allocation_of_six_rotors(iris, gains):
     """Any number of rotors: the mix is computed from where they are."""
     rotors = tuple(
         dataclasses.replace(
@@ -74,21 +72,20 @@ def test_allocation_of_six_rotors(iris):
             position_m=(0.3 * math.cos(i * math.pi / 3), 0.3 * math.sin(i * math.pi / 3), 0.02))
         for i in range(6))
     hexa = dataclasses.replace(iris, rotors=rotors)
-    commands = Allocation(hexa).commands(20.0, (0.2, -0.3, 0.05))
+    commands = SteeredController(hexa, gains).allocated(20.0, (0.2, -0.3, 0.05))
     thrust, torque = wrench(hexa, commands)
     assert thrust == pytest.approx(20.0)
     assert torque == pytest.approx((0.2, -0.3, 0.05))
 
 
-def test_allocation_stays_within_what_rotors_can_do(iris):
+def test_allocation_stays_within_what_rotors_can_do(controller):
     """Whatever is asked."""
-    allocation = Allocation(iris)
     generator = np.random.default_rng(2)
     for _ in range(500):
         thrust, *torque = generator.normal(0.0, 10.0 ** generator.uniform(-2, 6), 4)
-        assert all(0.0 <= u <= 1.0 for u in allocation.commands(thrust, tuple(torque)))
-    assert allocation.commands(0.0, ZERO) == [0.0] * 4
-    assert allocation.commands(1e9, ZERO) == [1.0] * 4
+        assert all(0.0 <= u <= 1.0 for u in controller.allocated(thrust, torque))
+    assert controller.allocated(0.0, ZERO) == [0.0] * 4
+    assert controller.allocated(1e9, ZERO) == [1.0] * 4
 
 
 # Signs
@@ -177,7 +174,7 @@ def test_velocity_to_a_place(gains, iris, target, velocity):
     values = gains['controller'] | {
         'position_gain_hz': 1.0, 'max_horizontal_speed_m_s': 3.0, 'max_climb_speed_m_s': 2.0,
         'max_descent_speed_m_s': 1.5}
-    controller = Controller(ControllerParameters.from_mapping('controller', values), iris, G)
+    controller = SteeredController(iris, gains | {'controller': values})
     here = (7.0, -3.0, 11.0)
     there = tuple(h + t for h, t in zip(here, target))
     assert controller.velocity_to(there, here) == pytest.approx(velocity, abs=1e-9)

@@ -27,32 +27,19 @@ PLACES = ((0.0, 0.0, 5.0), (10.0, 5.0, 8.0), (-10.0, 5.0, 3.0), (0.0, 0.0, 6.0))
 HEADINGS = (0.0, 2.0, -1.0, 0.0)
 
 
-class Clock:
-    """Knows when each sensor was last read."""
-
-    def __init__(self) -> None:
-        self._last_us: dict[str, int] = {}
-
-    def since(self, sensor, time_us):
-        """Return the seconds since the last sample of a sensor, 0 for the first."""
-        last_us = self._last_us.get(sensor, time_us)
-        self._last_us[sensor] = time_us
-        return (time_us - last_us) * 1e-6
-
-
-def feed(estimator, clock, measurements, geoid_height_m):
+def feed(estimator, measurements, geoid_height_m):
     """Give the estimator what was measured in a step."""
     imu = measurements['imu/data_raw']
     estimator.imu(imu.time_us, imu.specific_force_flu, imu.rate_flu)
     if field := measurements.get('mag'):
-        estimator.magnetometer(field.field_flu_t, clock.since('mag', imu.time_us))
+        estimator.magnetometer(field.field_flu_t)
     if pressure := measurements.get('baro'):
-        estimator.barometer(pressure.pressure_pa, clock.since('baro', imu.time_us))
+        estimator.barometer(pressure.pressure_pa)
     if fix := measurements.get('gps/fix'):
         place = GeodeticPosition(
             fix.position.latitude_deg, fix.position.longitude_deg,
             fix.position.ellipsoid_altitude_m - geoid_height_m)
-        estimator.gnss(place, fix.velocity_enu, clock.since('gps', imu.time_us))
+        estimator.gnss(place, fix.velocity_enu)
 
 
 def angle_deg(p, q):
@@ -71,12 +58,12 @@ class Errors(typing.NamedTuple):
 def errors_of_a_flight(configuration, estimator, controller):
     """Return them from a flight over PLACES that the truth steers: it needs no estimate."""
     world = ScriptedWorld(configuration)
-    clock, references = Clock(), (0.0,) * 4
+    references = (0.0,) * 4
     worst = Errors(0.0, 0.0, 0.0)
     for _ in range(36 * 250):
         step = world.step(references)
         truth = step.truth
-        feed(estimator, clock, step.measured, configuration.world.geoid_height_m)
+        feed(estimator, step.measured, configuration.world.geoid_height_m)
         velocity = to_world(matrix(truth.attitude), truth.velocity_flu)
         if truth.time_us > 2_000_000:
             leg = min(truth.time_us // 9_000_000, 3)
@@ -144,11 +131,11 @@ class Bench:
             self.time_us += 4000
             self.estimator.imu(self.time_us, self.force, self.rate)
             if mag and self.time_us % 20_000 == 0:
-                self.estimator.magnetometer(self.field, 0.02)
+                self.estimator.magnetometer(self.field)
             if baro and self.time_us % 20_000 == 0:
-                self.estimator.barometer(self.pressure_pa, 0.02)
+                self.estimator.barometer(self.pressure_pa)
             if gnss and self.time_us % 100_000 == 0:
-                self.estimator.gnss(self.place, self.velocity, 0.1)
+                self.estimator.gnss(self.place, self.velocity)
         return self
 
 

@@ -3,6 +3,7 @@
 """Compiled functions give the bits of plain Python, and their machine code is kept."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -78,10 +79,18 @@ def test_machine_code_is_kept_for_the_sources_as_they_are(tmp_path):
 
 
 def test_the_sources_are_all_functions_that_are_compiled():
-    """Of another room Numba itself sees the file; what that calls is one of these."""
-    model = pathlib.Path(px4_sim_ros.__file__).parent / 'model'
-    using = {path for path in model.rglob('*.py') if '@compiled' in path.read_text()}
-    assert len(using) > 5 and using <= set(code_cache.sources())
+    """Numba itself would only see the file of a function, and not those of what that calls."""
+    package = pathlib.Path(px4_sim_ros.__file__).parent
+    using = {path for path in package.rglob('*.py') if '@compiled' in path.read_text()}
+    assert len(using) > 8 and using <= set(code_cache.sources())
+
+
+def test_all_that_is_loaded_as_machine_code_is_compiled_ahead():
+    """By the names under which it is kept."""
+    package = pathlib.Path(px4_sim_ros.__file__).parent
+    names = [getattr(code_cache, name) for path in package.rglob('*.py')
+             for name in re.findall(r'machine_code\.load\((\w+),', path.read_text())]
+    assert len(names) > 1 and sorted(names) == sorted(compile_ahead._MAKERS)
 
 
 def test_another_source_has_another_folder(tmp_path, monkeypatch):

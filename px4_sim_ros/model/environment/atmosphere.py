@@ -30,6 +30,14 @@ def density_kg_m3(
     return density
 
 
+def pressure_altitude_m(
+    pressure_pa: float, sea_level_pressure_pa: float, sea_level_temperature_k: float,
+) -> float:
+    """Return the altitude at which the pressure is this."""
+    ratio: float = (pressure_pa / sea_level_pressure_pa) ** (1.0 / _PRESSURE_EXPONENT)
+    return sea_level_temperature_k / LAPSE_RATE_K_M * (1.0 - ratio)
+
+
 @dataclasses.dataclass(frozen=True)
 class Atmosphere:
     """Air at rest over a sea level of one's choice; the lapse rate is the standard one.
@@ -59,9 +67,9 @@ class Atmosphere:
             altitude_m, self.sea_level_pressure_pa, self.sea_level_temperature_k)
 
     def pressure_altitude_m(self, pressure_pa: float) -> float:
-        """Return the altitude at which the pressure is this."""
-        ratio: float = (pressure_pa / self.sea_level_pressure_pa) ** (1.0 / _PRESSURE_EXPONENT)
-        return self.sea_level_temperature_k / LAPSE_RATE_K_M * (1.0 - ratio)
+        """Return `pressure_altitude_m` of this atmosphere."""
+        return pressure_altitude_m(
+            pressure_pa, self.sea_level_pressure_pa, self.sea_level_temperature_k)
 
 
 STANDARD = Atmosphere()

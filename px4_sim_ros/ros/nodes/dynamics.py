@@ -14,6 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 
+from px4_sim_ros.jit.code_cache import MOTION
 from px4_sim_ros.messages import event_messages
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.model.timebase import seconds_text
@@ -21,7 +22,7 @@ from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.block_node import BlockNode
 from px4_sim_ros.ros.framework.session import create_wall_timer
 from px4_sim_ros.ros.framework.status_client import StatusClient
-from px4_sim_ros.spec.compile_ahead import compile_motion, is_compiled
+from px4_sim_ros.spec.compile_ahead import compile_motion, not_compiled
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
@@ -95,7 +96,7 @@ class DynamicsNode(BlockNode):
 
     def __init__(self, *arguments: typing.Any) -> None:
         # Before it appears: from then on it is asked, and has to answer.
-        if not is_compiled():
+        if MOTION in not_compiled():
             compile_motion()
         super().__init__(*arguments)
         self._over_us: int | None = None       # when the mission was over
