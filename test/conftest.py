@@ -65,7 +65,7 @@ def pytest_configure(config):
     from px4_sim_ros.process import gc_control
     gc_control.hold()
     if 'COLCON' in os.environ and not config.option.markexpr:
-        config.option.markexpr = 'not slow'
+        config.option.markexpr = 'unit'
     if not hasattr(config, 'workerinput'):
         from px4_sim_ros.spec.compile_ahead import not_compiled
         for name in not_compiled():
@@ -81,6 +81,15 @@ def pytest_runtestloop():
     from px4_sim_ros.spec.compile_ahead import compile_ahead
     gc_control.release()
     compile_ahead()
+
+
+_LAYERS = 'process', 'slow', 'px4', 'long'
+
+
+def pytest_itemcollected(item):
+    """Mark what is in no other layer."""
+    if not any(map(item.get_closest_marker, _LAYERS)):
+        item.add_marker('unit')
 
 
 @pytest.hookimpl(trylast=True)

@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize(
     'words', [('mypy',), ('ruff', 'check', '.'), ('lint-imports',)], ids=lambda words: words[0])
 def test_check(words):

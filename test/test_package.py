@@ -183,7 +183,8 @@ def test_extras_have_what_the_lists_have(given):
 
 
 @pytest.mark.parametrize(('arguments', 'leaves_out'), [
-    ([], True), (['-m', 'slow or not slow'], False)])
+    ([], True), (['-m', 'unit or not unit'], False)])
+@pytest.mark.process
 def test_colcon_leaves_out_what_is_slow(arguments, leaves_out):
     result = subprocess.run(
         [sys.executable, '-m', 'pytest', '-q', '--collect-only', 'test/link/test_link_fuzz.py',
@@ -193,6 +194,7 @@ def test_colcon_leaves_out_what_is_slow(arguments, leaves_out):
     assert ('1 deselected' in result.stdout) == leaves_out
 
 
+@pytest.mark.process
 def test_plugins_of_ros_are_not_loaded(tmp_path):
     """Those of launch_testing and launch_testing_ros are on PYTHONPATH in a sourced shell."""
     (tmp_path / 'broken.py').write_text('raise RuntimeError\n')

@@ -329,7 +329,7 @@ def started(instance):
             process.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('end', ['signal', 'simulator'])
 def test_the_process(instance, end):
     """It connects, locks, and ends in order with a signal or with the simulator."""
@@ -359,7 +359,7 @@ def test_the_process(instance, end):
                 assert link.state.value == 'WAITING'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_process_ends_while_it_waits(instance):
     """No simulator is there: a signal ends it."""
     with started(instance) as process:
@@ -371,7 +371,7 @@ def test_the_process_ends_while_it_waits(instance):
         assert process.stderr.read() == ''
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_process_tells_that_its_port_is_taken(instance):
     """In one sentence, with exit code 2."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:

@@ -71,7 +71,7 @@ def measured(tmp_path_factory):
     return result.stdout, json.loads(file.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_figures_are_there(measured):
     _, figures = measured
     assert set(figures['kinds']) == {'core/trivial', 'composed/trivial/subscriber'}
@@ -93,7 +93,7 @@ def test_the_figures_are_there(measured):
             flight['total_us'])
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_parts_are_those_of_the_mode(measured):
     _, figures = measured
     nodes = set(graph.of_instances({}).nodes)
@@ -102,7 +102,7 @@ def test_the_parts_are_those_of_the_mode(measured):
                      'composed/trivial/subscriber': nodes | {'autopilot', 'rest'}}
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_processes_are_named(measured):
     _, figures = measured
     processes = {name: kind['processes'] for name, kind in figures['kinds'].items()}
@@ -113,7 +113,7 @@ def test_the_processes_are_named(measured):
         assert all(p['memory_mib'] > 1.0 and p['cpu_percent'] >= 0.0 for p in each.values())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_subscriber_gets_every_topic_of_the_step(measured):
     _, figures = measured
     flight, = figures['kinds']['composed/trivial/subscriber']['rounds']
@@ -121,7 +121,7 @@ def test_the_subscriber_gets_every_topic_of_the_step(measured):
     assert flight['received']['ground_truth/odom'] > 500       # of 2 s and more
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_table_has_the_same_figures(measured):
     text, figures = measured
     factor = figures['kinds']['core/trivial']['real_time_factor']['median']
@@ -138,7 +138,7 @@ def started(pid):
     return names
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_ctrl_c_ends_all_that_was_started():
     words = command('--quick', '--only', 'composed/trivial', '--px4-dir', '')
     with running(words) as process:
@@ -167,7 +167,7 @@ def test_bad_input_is_told_before_anything_starts(words, sentence, monkeypatch, 
     assert capsys.readouterr().err.startswith(f'benchmarks: {sentence}')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'etc').mkdir()
@@ -180,7 +180,7 @@ def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
         r'benchmarks: (ceiling|core/px4): PX4 has ended with exit code 3\n', result.stderr)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 def test_a_real_px4_and_its_ceiling(tmp_path):
     file = tmp_path / 'bench.json'
@@ -449,6 +449,7 @@ def server(tmp_path, request):
     assert child.exit_code == 0
 
 
+@pytest.mark.process
 def test_what_the_ceiling_says_of_an_error_is_told(tmp_path, instance):
     """Its port is in use."""
     if ceiling.compiler() is None:
@@ -462,7 +463,7 @@ def test_what_the_ceiling_says_of_an_error_is_told(tmp_path, instance):
             world.run(threading.Event())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('server', [0], indirect=True)
 def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
     autopilot, lines, _ = server
@@ -494,7 +495,7 @@ def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
     assert second[4] == '0'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('server', [5], indirect=True)
 def test_the_ceiling_waits_for_its_answer_awake_and_refuses_wrong_ones(server):
     autopilot, _, process = server

@@ -30,7 +30,7 @@ from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.px4.sitl import REPEATABLE, Px4
 
-pytestmark = pytest.mark.slow          # starts processes and waits
+pytestmark = pytest.mark.process          # starts processes and waits
 
 HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}],
        'weather': {'wind': 'dryden', 'speed_m_s': 3.0},

@@ -88,7 +88,7 @@ def walked():
     return [line.split() for line in result.stdout.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('walk', WALKS)
 def test_a_walk_is_what_runs_and_is_as_long_as_it_says(walk, walked):
     """Whatever is called between its ends is in its table, or in WALKS as no part of it."""
@@ -114,7 +114,7 @@ def test_a_walk_is_what_runs_and_is_as_long_as_it_says(walk, walked):
 BESIDE_FILES = {'fault': (), 'row': ('campaign/statistics.py', '_is_shown')}
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('walk', BESIDE_FILES)
 def test_a_walk_from_a_file_is_as_it_is_flown(walk, instance):
     """With all that is compiled, as users fly."""

@@ -70,7 +70,7 @@ def test_the_topics_that_logs_may_differ_in_are_those_of_the_page():
     assert sorted(ast.literal_eval(constant)) == sorted(listed)
 
 
-@pytest.mark.slow       # these fly
+@pytest.mark.process       # these fly
 def test_own_vehicle_with_payloads(instance, capsys):
     assert command_line.main(['check-vehicle', str(EXAMPLES / 'my_quad.yaml'), '--json']) == 0
     figures = json.loads(capsys.readouterr().out)['figures']
@@ -84,7 +84,7 @@ def test_own_vehicle_with_payloads(instance, capsys):
         assert line[4] == 'True'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_recording_becomes_a_table(tmp_path, here, instance):
     bag = tmp_path / 'hop'
     flight = here('fly', '--mode', 'core', '--mission', EXAMPLES / 'first_hop.yaml', '--record',
@@ -102,7 +102,7 @@ def test_a_recording_becomes_a_table(tmp_path, here, instance):
     assert abs(gnss_m[0]) < 1.5 and gnss_m[1] < 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_topic_is_printed(tmp_path):
     log = tmp_path / 'printed.log'
     context = rclpy.Context()
@@ -181,7 +181,7 @@ def test_a_new_kind_of_sensor_touches_five_places():
         'test/model/test_thermometer.py']
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_new_kind_of_sensor_measures_in_every_mode(patched, instance):
     """Its own test passes; it measures, is recorded, and is replayed bit by bit as a node."""
     in_copy(patched, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
@@ -200,7 +200,7 @@ def test_a_new_kind_of_sensor_measures_in_every_mode(patched, instance):
 
 # A node between two of ours.
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_topic_is_interposed(tmp_path, instance):
     """The bridge gets, and the bag has, what the node between puts out; nothing is lost."""
     between = Child('interpose', [sys.executable, EXAMPLES / 'interpose.py'],
@@ -225,7 +225,7 @@ def test_a_topic_is_interposed(tmp_path, instance):
     assert statistics.fmean(after) - statistics.fmean(before) == pytest.approx(0.02, abs=0.002)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_who_stands_between_is_named_when_it_is_late(instance):
     """And when it is not there at all nothing flies."""
     missing = run('fly', '--instance', instance, '--mission', EXAMPLES / 'first_hop.yaml',

@@ -73,7 +73,7 @@ def as_ros_comes():
                             'ROS_AUTOMATIC_DISCOVERY_RANGE')}
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_sensor_measures_beside_a_graph(folder):
     """Once with the settings of ROS as they come, and once with the profile of the graph."""
     found = {'beacon/range': {}, 'again/range': {}}
@@ -147,7 +147,7 @@ def assert_a_hose(odometries, pressures_pa, configuration):
     assert max(effects_pa) > 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('mode', ['core', 'composed'])
 def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder, here):
     with running(command('fly', '--mode', mode, '--node', OWN, '--mission', 'hop.yaml', '--record',
@@ -188,7 +188,7 @@ def assert_flown_again_with_it(folder, here):
     assert "my_others:Barometer'" in given.stderr and 'my_nodes' not in given.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_block_has_a_process_of_its_own(folder):
     """It is started by hand beside the others, and begins again with them."""
     steps = 500
@@ -295,7 +295,7 @@ class Talkative(SensorBlock):
 '''
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize(('mode', 'name', 'sentence'), [
     ('core', 'Unwilling', 'barometer: it has no hose'),
     ('composed', 'Silent', 'barometer: step has returned no outputs'),
@@ -314,7 +314,7 @@ def test_a_block_that_fails_ends_the_run_with_its_sentence(mode, name, sentence,
     assert port_is_free(INSTANCE)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('mode', ['core', 'composed'])
 def test_what_a_block_warns_of_is_said(mode, folder):
     (folder / 'faulty.py').write_text(FAULTY)
@@ -328,6 +328,7 @@ def test_what_a_block_warns_of_is_said(mode, folder):
     assert end == 'fly: interrupted'
 
 
+@pytest.mark.process
 def test_a_process_refuses_what_it_does_not_run(folder):
     result = subprocess.run(
         [sys.executable, '-m', 'px4_sim_ros.ros.world', 'imu', '--node', OWN],
@@ -339,7 +340,7 @@ def test_a_process_refuses_what_it_does_not_run(folder):
 
 # Under ros2 launch.
 
-@pytest.mark.slow
+@pytest.mark.process
 @needs_workspace
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_the_node_is_launched(mode, folder):

@@ -95,7 +95,7 @@ def test_the_vehicle_is_plausible(files, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == 'plausible'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_vehicle_flies(files, instance):
     assert command_line.main([
         'fly', '--mode', 'core', '--mission', 'first_hop.yaml', '--vehicle', 'my_quad.yaml',
@@ -405,7 +405,7 @@ def check_steps(lines, begun_us, count):
     assert sum(times for times, *_ in lines) == count
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_example_with_the_clock(files, instance, here):
     script, = blocks(CONTROL, 'python')
     told, = (b for b in blocks(CONTROL, 'text') if 'times, from' in b)

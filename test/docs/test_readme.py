@@ -82,7 +82,7 @@ def test_the_linter_takes_no_folder_that_commands_leave_for_a_package():
     assert folders & modules <= set(known)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('words', commands('make'), ids=' '.join)
 def test_make_targets_exist(words):
     targets = [w for w in words[1:] if '=' not in w]

@@ -21,7 +21,7 @@ def test_each_page_is_in_the_navigation():
     assert set(named) == PAGES | {'index.md', 'CONTRIBUTING.md', 'examples/README.md'}
 
 
-@pytest.mark.slow       # the generator is a process
+@pytest.mark.process       # the generator is a process
 def test_the_site_is_built_without_a_broken_link(tmp_path):
     pytest.importorskip('material', reason='mkdocs-material is not installed')
     result = subprocess.run(

@@ -4,6 +4,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from px4_sim_ros.messages.autopilot import read_status
 from px4_sim_ros.recording.analysis.series import read_series
@@ -13,6 +14,7 @@ from px4_sim_ros.recording.report.flight_report import estimate_rows
 MISSION = '{name: hop, items: [take_off: {up_m: 1.0}, land: ]}'
 
 
+@pytest.mark.process
 def test_what_the_autopilot_says_of_itself_is_recorded_and_reported(here, instance, tmp_path):
     """The estimate follows the truth; its stamps are simulated, and the report compares both."""
     mission = tmp_path / 'hop.yaml'

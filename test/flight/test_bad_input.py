@@ -12,7 +12,7 @@ from commands import family, run
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 82
 

@@ -196,6 +196,7 @@ def test_one_that_was_not_held_stays_as_it_is():
     assert gc.isenabled() and gc.get_freeze_count() == frozen
 
 
+@pytest.mark.process
 def test_a_command_runs_with_it():
     said = subprocess.run([sys.executable, '-c', LIST], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines()[-1] == 'True True'

@@ -11,7 +11,7 @@ from commands import run, write_hop
 
 from px4_sim_ros.recording.bag.reader import BagReader
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope='module')

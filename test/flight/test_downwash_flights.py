@@ -12,7 +12,7 @@ from px4_sim_ros.recording.bag.reader import vehicles_of
 
 UPPER_M, LOWER_M = 1.6, 0.5
 
-pytestmark = pytest.mark.slow       # flies
+pytestmark = pytest.mark.process       # flies
 
 
 @pytest.fixture(scope='module')

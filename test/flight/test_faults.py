@@ -9,7 +9,7 @@ from graph_processes import PATIENCE_S, TOLD_S, KeptGraph, running_graph
 
 from px4_sim_ros.step import graph
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE, FLY_INSTANCE = 73, 77
 STEP_TIMEOUT_S = 0.3

@@ -66,7 +66,7 @@ def alone(here, vehicle, hop, folder, *words):
     return json.loads(file.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_all_fly_and_land(summary):
     assert (summary['mode'], summary['vehicles'], summary['missions_flown']) == ('core', 2, 2)
     assert [v['landed'] for v in summary['fleet']] == [True, True]
@@ -84,7 +84,7 @@ def test_all_fly_and_land(summary):
     assert event['time_s'] > 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, here, tmp_path):
     first, second = summary['fleet']
     flight = alone(here, first, hop, tmp_path, '--record', tmp_path / 'alone')
@@ -97,7 +97,7 @@ def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, here, tmp_pat
     assert other['fingerprint'] == second['fingerprint']
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_two_fleets_fly_on_one_machine_at_once(hop, tmp_path):
     """Without ROS they need nothing but instances of their own; then they are the same."""
     files = [tmp_path / f'{i}.json' for i in range(2)]
@@ -114,7 +114,7 @@ def test_two_fleets_fly_on_one_machine_at_once(hop, tmp_path):
     assert [(v['landed'], v['misses']) for v in one['fleet'] + other['fleet']] == 4 * [(True, 0)]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_recording_is_replayed_by_vehicle(flown, here):
     result = here('replay', flown / 'bag')
     assert result.returncode == 0, result.stderr + result.stdout
@@ -123,7 +123,7 @@ def test_a_recording_is_replayed_by_vehicle(flown, here):
     assert here('replay', flown / 'bag' / 'px4_12').returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_vehicle_of_a_recording_is_flown_again_by_itself(flown, here):
     """Up to the end of its mission; the world has gone on."""
     result = here('refly', flown / 'bag' / 'px4_12')
@@ -132,7 +132,7 @@ def test_a_vehicle_of_a_recording_is_flown_again_by_itself(flown, here):
                      r' flight ends at t = ', result.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_what_is_not_the_same_is_told_by_vehicle(flown, here):
     same = here('compare', flown / 'bag', flown / 'bag')
     assert same.returncode == 0
@@ -148,7 +148,7 @@ def test_what_is_not_the_same_is_told_by_vehicle(flown, here):
         f' {flown / "bag" / "px4_11"}')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_vehicle_of_a_recording_is_read_as_one_alone(flown, summary):
     first, second = vehicles_of(flown / 'bag')
     for bag, vehicle in zip((first, second), summary['fleet']):
@@ -163,7 +163,7 @@ def test_a_vehicle_of_a_recording_is_read_as_one_alone(flown, summary):
         BagReader(flown / 'bag' / 'px4_13')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_one_vehicle_is_a_log_for_validate(flown, here):
     """The sentence about several says how one is named, and that works."""
     several = here('validate', flown / 'bag', '--vehicle', 'iris')
@@ -181,7 +181,7 @@ def health_of(namespace, page):
     return next(row for row in rows if row and row[0] == namespace)[1:]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_report_has_all_vehicles(flown, summary, here, tmp_path):
     page = (flown / 'page.html').read_text()
     for vehicle in summary['fleet']:
@@ -200,7 +200,7 @@ def test_the_report_has_all_vehicles(flown, summary, here, tmp_path):
     assert summary['fleet'][1]['fingerprint'] in (tmp_path / 'one.html').read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_rerun_shows_all_vehicles_in_one_space(flown, summary, tmp_path):
     rerun = pytest.importorskip('rerun', reason='rerun-sdk is not installed')
     from rerun.chunk import RrdReader
@@ -244,7 +244,7 @@ def end_autopilot(process, instance):
                 child.send_signal(signal.SIGKILL)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp_path):
     # So long that it is in flight when it loses it, however late that is.
     file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'go_on', 'mission': 'hover'})
@@ -284,7 +284,7 @@ def lose_one_autopilot(file, folder):
     return text, json.loads((folder / 'summary.json').read_text())['fleet']
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_one_that_has_lost_its_autopilot_before_it_leaves_has_failed(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'go_on', 'leaves_at_s': 6.0})
     text, (good, bad) = lose_one_autopilot(file, tmp_path)
@@ -294,7 +294,7 @@ def test_one_that_has_lost_its_autopilot_before_it_leaves_has_failed(hop, tmp_pa
     assert bad['failure'] == 'the embedded autopilot has ended with exit code -9'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={})
     text, (good, bad) = lose_one_autopilot(file, tmp_path)
@@ -305,7 +305,7 @@ def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     assert port_is_free(INSTANCES[3])
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('mode', [
     pytest.param('core', marks=pytest.mark.long), 'composed'])
 def test_one_that_has_lost_its_autopilot_begins_again_with_another(mode, hop, tmp_path):
@@ -336,7 +336,7 @@ def test_one_that_has_lost_its_autopilot_begins_again_with_another(mode, hop, tm
     assert second.twist.twist == first.twist.twist
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_vehicle_has_a_scenario_of_its_own(hop, here, tmp_path):
     scenario = tmp_path / 'weaker.yaml'
     scenario.write_text(yaml.safe_dump({

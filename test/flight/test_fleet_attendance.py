@@ -13,7 +13,7 @@ INSTANCES = 19, 32, 98, 99
 NAMES = 'first', 'late', 'guest', 'spare'
 JOINS_S, GUEST_S = 1.5, (0.5, 2.5)
 
-pytestmark = pytest.mark.slow       # flies
+pytestmark = pytest.mark.process       # flies
 
 
 @pytest.fixture(scope='module')

@@ -22,7 +22,7 @@ INSTANCE = INSTANCES[0]
 # Of whom something is lost in flight, however late.
 LONG = {'mission': 'hover'}
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from px4_sim_ros.spec.resources import named_files
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCES = 17, 18
-pytestmark = [pytest.mark.slow, needs_workspace]
+pytestmark = [pytest.mark.process, needs_workspace]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ INSTANCES = 61, 62, 63
 NAMES = 'alpha', 'bravo', 'charlie'
 STOPPED_S = 3.0
 
-pytestmark = [pytest.mark.slow, pytest.mark.px4, NEEDS_FIFO]
+pytestmark = [pytest.mark.process, pytest.mark.px4, NEEDS_FIFO]
 
 
 @pytest.fixture(scope='module')

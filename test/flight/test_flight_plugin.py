@@ -110,7 +110,7 @@ def property_of(case, name):
     return next((p.get('value') for p in case.iter('property') if p.get('name') == name), None)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_code_of_the_page_flies_in_workers_that_do_not_meet(tmp_path):
     (tmp_path / 'test_hop.py').write_text(CODE, encoding='utf-8')
     result = flown(tmp_path, '-n', '2', 'test_hop.py')
@@ -119,7 +119,7 @@ def test_the_code_of_the_page_flies_in_workers_that_do_not_meet(tmp_path):
     assert not (tmp_path / 'flights').exists()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(tmp_path):
     (tmp_path / 'test_bad.py').write_text(FAILING, encoding='utf-8')
     (tmp_path / 'ground.scenario.yaml').write_text(yaml.dump(
@@ -203,7 +203,7 @@ def test_a_full_disk_takes_nothing_away_from_what_a_failure_says(tmp_path):
             'what the flight has left cannot be kept: File too large', again]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_what_hangs_is_given_up_and_says_so(tmp_path, monkeypatch):
     """By the wall clock, in a test as in a scenario file; the tests after it go on."""
     (tmp_path / 'hanging.py').write_text(HANGING, encoding='utf-8')
@@ -220,7 +220,7 @@ def test_what_hangs_is_given_up_and_says_so(tmp_path, monkeypatch):
     assert 'barometer has been in its step at t = 0.100000 s' in result.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_flies_the_page_twice_alike_and_a_failure_leaves_its_logs(tmp_path):
@@ -272,12 +272,14 @@ def test_where_px4_cannot_repeat_itself_the_report_says_why(tmp_path, monkeypatc
         'flights that may be others the next time: 1, because this user may not use SCHED_FIFO']
 
 
+@pytest.mark.process
 def test_the_plugin_loads_nothing_before_there_is_a_flight():
     code = ("import sys\nimport px4_sim_ros.testing.plugin\n"
             "assert not {'numpy', 'rclpy', 'pymavlink'} & set(sys.modules)\n")
     assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False).returncode == 0
 
 
+@pytest.mark.process
 def test_a_fixture_of_that_name_may_be_somebody_elses(tmp_path):
     """The plugin is loaded wherever the package is installed; one that asks for ours is flown."""
     (tmp_path / 'test_plain.py').write_text(
@@ -305,6 +307,7 @@ def installed(tmp_path_factory):
     return os.pathsep.join([str(folder), os.environ['PYTHONPATH']])
 
 
+@pytest.mark.process
 def test_an_installed_plugin_may_be_named_as_well(installed):
     """As in a checkout from which pip has installed."""
     result = subprocess.run(
@@ -344,7 +347,7 @@ def program(path, text):
     path.chmod(0o755)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_workflow_flies_the_tests_of_a_repository_without_this_package(tmp_path, installed):
     """The step that flies, as the runner's shell runs it; its rights are those of `sudo` there."""
     program(tmp_path / 'bin' / 'sudo', f'echo "$@" > {tmp_path}/rights')

@@ -27,7 +27,7 @@ from px4_sim_ros.jit.code_cache import MOTION
 from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.recording.bag.reader import BagReader
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 81
 KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_factor',

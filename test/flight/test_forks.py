@@ -27,6 +27,7 @@ def forks():
         yield forks
 
 
+@pytest.mark.process
 def test_each_tells_in_its_own_log_and_with_its_own_code_how_it_ended(forks, tmp_path):
     logs = [tmp_path / name for name in ('help', 'wrong')]
     helped, wrong = (forks.start(log.name, words, log) for log, words in zip(
@@ -37,6 +38,7 @@ def test_each_tells_in_its_own_log_and_with_its_own_code_how_it_ended(forks, tmp
     assert re.fullmatch(r'world: unknown node imuu; nodes are .*\n', logs[1].read_text())
 
 
+@pytest.mark.process
 def test_one_is_known_by_its_command_and_ends_by_a_signal(forks, tmp_path):
     words = ['imu', '--ros-args', '--log-level', 'warn', '--log-level', 'rcl:=error']
     child = forks.start('imu', words, tmp_path / 'log')
@@ -52,6 +54,7 @@ def test_one_is_known_by_its_command_and_ends_by_a_signal(forks, tmp_path):
     child.stop()
 
 
+@pytest.mark.process
 def test_one_that_has_just_ended_is_asked_for_that_in_vain(forks, tmp_path):
     child = forks.start('imu', ['imu'], tmp_path / 'log')
     process = psutil.Process(child.pid)
@@ -61,6 +64,7 @@ def test_one_that_has_just_ended_is_asked_for_that_in_vain(forks, tmp_path):
     assert child.wait(PATIENCE_S) and child.exit_code == -signal.SIGKILL
 
 
+@pytest.mark.process
 def test_all_are_asked_to_end_when_their_starter_is_killed(tmp_path):
     starter = subprocess.Popen([sys.executable, '-c', f'''
 import sys, time

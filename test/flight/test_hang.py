@@ -9,7 +9,7 @@ import time
 import pytest
 from commands import command, family, interrupt, running, wait_for_line, wait_gone
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 # It begins to hang after a second of flight.
 BLOCKS = '''

@@ -32,7 +32,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCE = 83
 CLOSED = '[rviz2-4]: process has finished cleanly'
-pytestmark = [pytest.mark.slow, needs_workspace]
+pytestmark = [pytest.mark.process, needs_workspace]
 
 
 # Notes how it was started; a window that is closed ends at once, another one with Ctrl-C.

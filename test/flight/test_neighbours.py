@@ -32,7 +32,7 @@ from px4_sim_ros.process.machine_locks import is_claimed
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCES = 93, 94, 95
 DOMAIN = os.environ['ROS_DOMAIN_ID']

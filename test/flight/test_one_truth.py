@@ -11,7 +11,7 @@ from report_flights import Page
 from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.process
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
 # Each push has test_downwash_flights in all modes.
 MODES = 'core', 'composed', pytest.param('separate', marks=pytest.mark.long)

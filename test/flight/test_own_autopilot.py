@@ -14,7 +14,7 @@ from stand_in_autopilot import StandInAutopilot
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.process.children import Child
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 84
 

@@ -27,7 +27,7 @@ HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}], 'weather': {'wind
        'expect': [{'always': {'tilt_deg': {'below': 30}}}]}
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('code', re.findall(r'<!-- flown -->\n```python\n(.*?)```', PAGE, re.S))
 def test_the_code_of_the_page_flies(code, tmp_path):
     flown = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, cwd=ROOT,
@@ -35,7 +35,7 @@ def test_the_code_of_the_page_flies(code, tmp_path):
     assert (flown.returncode, flown.stderr) == (0, '') and flown.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_it_is_the_flight_of_the_command(instance, tmp_path):
     file, summary = tmp_path / 'hop.yaml', tmp_path / 'summary.json'
     file.write_text(json.dumps(HOP))
@@ -48,6 +48,7 @@ def test_it_is_the_flight_of_the_command(instance, tmp_path):
     assert result.has_succeeded
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_the_recording(instance, tmp_path):
     flight = Flight(scenario=HOP, instance=instance, record=tmp_path / 'bag')
     result = flight.fly()
@@ -63,7 +64,7 @@ def test_tables_are_those_of_the_recording(instance, tmp_path):
         result.table(vehicle='bravo')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 # As in composed, and in more processes.
 @pytest.mark.parametrize('mode', [
     mode if mode != 'separate' else pytest.param(mode, marks=pytest.mark.long) for mode in MODES])
@@ -116,6 +117,7 @@ def test_what_is_wrong_is_refused_before_anything_starts(given, sentence, instan
     assert not instance_claim.is_claimed(instance)
 
 
+@pytest.mark.slow
 def test_its_files_end_with_the_result_or_with_a_refusal(instance, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     result = Flight(scenario=HOP, instance=instance).fly()

@@ -44,7 +44,7 @@ from px4_sim_ros.ros.tools import bag_player as player_module
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import side_topics
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 STEP_US = 4000
 END_US = 2 * US_PER_S

@@ -30,6 +30,7 @@ def stubborn(tmp_path):
         child.kill()
 
 
+@pytest.mark.process
 def test_a_child_runs_this_package_wherever_it_is_started(tmp_path, monkeypatch):
     """Also where another one is, in the current folder or on PYTHONPATH."""
     impostors = [tmp_path / name / 'px4_sim_ros' for name in ('here', 'there')]
@@ -44,6 +45,7 @@ def test_a_child_runs_this_package_wherever_it_is_started(tmp_path, monkeypatch)
     assert 'iris' in (tmp_path / 'log').read_text()
 
 
+@pytest.mark.process
 def test_all_are_stopped_in_the_time_of_one(stubborn, monkeypatch):
     waits_s, wait = [], Child.wait
 
@@ -108,7 +110,7 @@ sys.exit(pilot_process.main(sys.argv[1:]))
 '''
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize(('instance', 'failure'), [(0, ''), (1, 'it does not arm')])
 def test_events_and_the_end_are_reported(instance, failure, monkeypatch):
     monkeypatch.setattr(pilot_process, 'own_module', lambda name, *arguments: [

@@ -24,7 +24,7 @@ ASKED = {
         {'at_s': 10, 'mode': {'to': 'AUTO_LOITER'}}]}
 INSTANCE = 0     # PX4 instances share no ports with those of the other tests
 
-pytestmark = [pytest.mark.slow, pytest.mark.px4]
+pytestmark = [pytest.mark.process, pytest.mark.px4]
 
 
 @pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])

@@ -113,7 +113,7 @@ def test_gravity_is_that_which_the_release_believes_in(tmp_path, tag, model):
             None, {'': {'gravity_model': own}}, base=base).world.gravity_model == own
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @NEEDS_FIFO
 def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
     """Nobody else could: the step, too, waits until the core is free."""
@@ -124,7 +124,7 @@ def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
     assert spins.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @NEEDS_FIFO
 def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
     """Also one that is too busy to end in order, as PX4 is when it has lost its link."""
@@ -171,7 +171,7 @@ def test_a_px4_that_fails_says_why(line, code, said, tmp_path):
     assert px4.end_sentence == f'PX4 has ended with exit code {code}{said}'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @NEEDS_FIFO
 @pytest.mark.parametrize('is_full', [False, True])
 def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(is_full, tmp_path, capsys):
@@ -348,7 +348,7 @@ def test_those_that_repeat_together_are_on_one_core(monkeypatch):
     assert {px4.command(instance)[2] for instance in range(1, 5)} == {str(shared_core_of(1))}
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_machine_that_does_not_permit_it_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / 'chrt').write_text('#!/bin/sh\nexit 1\n')
     (tmp_path / 'chrt').chmod(0o755)
@@ -357,7 +357,7 @@ def test_a_machine_that_does_not_permit_it_is_one_sentence(tmp_path, monkeypatch
         Px4.find(tmp_path, 'repeatable')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_who_keeps_to_a_core_is_there_alone():
     """What is put before the command does what it is to do, on this machine."""
     cores = os.sched_getaffinity(0)
@@ -401,7 +401,7 @@ def busy_core():
     hog.communicate()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @NEEDS_FIFO
 def test_one_that_never_gets_its_core_is_ended_all_the_same(busy_core, tmp_path):
     build = tmp_path / 'build'

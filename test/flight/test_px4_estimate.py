@@ -13,7 +13,7 @@ from px4_sim_ros.spec.resources import named_file, read_yaml
 INSTANCE = 5
 WIND = {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}
 
-pytestmark = [pytest.mark.slow, pytest.mark.px4]
+pytestmark = [pytest.mark.process, pytest.mark.px4]
 
 
 def assert_well_estimated(flight):

@@ -35,7 +35,7 @@ pilot._SILENCE_LIMIT_S *= 2.0
 sys.exit(command_line.main())
 ''']
 
-pytestmark = [pytest.mark.slow, pytest.mark.px4]
+pytestmark = [pytest.mark.process, pytest.mark.px4]
 
 
 class Flights:

@@ -15,7 +15,7 @@ from px4_sim_ros.real.readers import read_flight
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
 
 pytest.importorskip('pyulog')
-pytestmark = [pytest.mark.slow, pytest.mark.px4]
+pytestmark = [pytest.mark.process, pytest.mark.px4]
 
 
 def test_a_log_has_the_truth_beside_the_estimate(tmp_path, instance):

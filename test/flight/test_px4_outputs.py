@@ -26,7 +26,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import decode, topic_type
 from px4_sim_ros.step.graph import COMMAND
 
-pytestmark = [pytest.mark.slow, pytest.mark.px4]
+pytestmark = [pytest.mark.process, pytest.mark.px4]
 
 INSTANCE = 1
 # From 5 m to 0.3 m takes 0.98 s without air; with the rotors' run-out and their drag a little more.

@@ -27,7 +27,7 @@ from px4_sim_ros.ros.manager.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 STEP_US = 4000
 STEP_TIMEOUT_S = 1.0

@@ -63,7 +63,7 @@ def log_of(summary):
     return log
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_another_fingerprint_than_expected_is_a_failure(fly, tmp_path):
     bag = tmp_path / 'expected'
     found = fly('--mode', 'core', '--record', bag)['fingerprint']
@@ -79,7 +79,7 @@ def test_another_fingerprint_than_expected_is_a_failure(fly, tmp_path):
     assert re.search(r', then in step \d+, actuators/command at t = \d\.\d+ s, velocity\[', said)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_graph_whose_time_goes_on_tells_which_flight_it_was(fly, instance, tmp_path):
     """As under `ros2 launch`, with the pilot in another process than the motion."""
     found = fly('--mode', 'core')['fingerprint']
@@ -101,7 +101,7 @@ def test_a_graph_whose_time_goes_on_tells_which_flight_it_was(fly, instance, tmp
                         ' another flight has the same\n')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
@@ -125,7 +125,7 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     assert len({s['fingerprint'] for s in (found[0], other, tuned)}) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_itself_however_long_its_start_script_takes(fly, tmp_path):
@@ -146,7 +146,7 @@ def test_px4_repeats_itself_however_long_its_start_script_takes(fly, tmp_path):
     assert flights[0]['fingerprint'] == flights[1]['fingerprint']
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_is_flown_again_with_its_parameters(fly, tmp_path, monkeypatch):
@@ -170,7 +170,7 @@ def test_px4_is_flown_again_with_its_parameters(fly, tmp_path, monkeypatch):
     assert differing['differ'] > 100
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_two_px4s_at_once_repeat_themselves(tmp_path):
@@ -189,7 +189,7 @@ def test_two_px4s_at_once_repeat_themselves(tmp_path):
     assert len({summary['fingerprint'] for summary in found}) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_itself_under_offboard_control(fly, monkeypatch):
@@ -203,7 +203,7 @@ def test_px4_repeats_itself_under_offboard_control(fly, monkeypatch):
     assert 1.5 < found[0]['max_altitude_m'] < 2.5
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 @pytest.mark.parametrize('scenario', ['flown_by_hand', 'mission_uploaded'])
@@ -214,7 +214,7 @@ def test_px4_repeats_itself_by_sticks_and_by_its_navigator(fly, scenario):
     assert len({s['fingerprint'] for s in found}) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_itself_after_a_reset_in_flight(fly, tmp_path):
@@ -236,7 +236,7 @@ def test_px4_repeats_itself_after_a_reset_in_flight(fly, tmp_path):
     assert not any(reasons := [summary['not_repeatable_because'] for summary in found]), reasons
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_itself_on_a_core_that_is_full(fly):
@@ -263,7 +263,7 @@ def busy_loop(core):
         hog.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
@@ -280,7 +280,7 @@ def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
         assert second[key] == first[key], key
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
     summary = fly('--mode', 'core', autopilot='px4', instance=PX4_INSTANCE)
@@ -288,7 +288,7 @@ def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
     assert summary['not_repeatable_because'] == 'PX4 does not run with the schedule repeatable'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_a_ground_station_that_connects_is_noticed(fly):
@@ -328,7 +328,7 @@ def recorded(fly, tmp_path):
     return tmp_path / 'bag'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, here, tmp_path):
     again = here('refly', recorded, '--record', tmp_path / 'again')
     assert (again.returncode, again.stderr) == (0, ''), again.stdout

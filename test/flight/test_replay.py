@@ -20,7 +20,7 @@ from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.step.graph import ABSENCE, COMMAND
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 87
 # In separate the same nodes are in more processes.

@@ -20,7 +20,7 @@ from commands import (
 )
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, TOLD_S, KeptGraph, running_graph
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE, FLY_INSTANCE = 74, 76
 # How often a graph is started and stopped in a row: by default once in each way.

@@ -98,7 +98,7 @@ def test_what_is_for_px4_says_so_or_is_refused_by_the_embedded_autopilot(name):
             check_embedded(load_configuration(None, {'': {'scenario': str(path)}}))
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('name', sorted(EXAMPLES.keys() - {'by_hand', *FOR_PX4}))
 def test_each_example_holds_with_the_embedded_autopilot(fly, name):
     code, summary, said = fly(name, *IN_PROCESS)
@@ -107,7 +107,7 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
     assert summary['expectations'] and all(e['holds'] for e in summary['expectations'])
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.px4
 @pytest.mark.parametrize('name', [
     'airspeed_iced', 'data_link_lost',
@@ -121,7 +121,7 @@ def test_an_example_holds_with_px4(fly, name):
     assert (code, said) == (0, ''), summary.get('expectations')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, here, instance, tmp_path):
     """The replay does again what was done to sensors; a copy of the file is in the recording.
 
@@ -148,6 +148,7 @@ def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, here, instan
     assert again.returncode == 0, again.stdout + again.stderr
 
 
+@pytest.mark.process
 def test_what_fails_is_a_sentence_with_the_command_that_flies_it_again(fly, write):
     file = write(GROUND | {'expect': [{'always': {'height_m': {'above': 1}}}]})
     code, summary, said = fly(file)
@@ -163,6 +164,7 @@ def test_what_fails_is_a_sentence_with_the_command_that_flies_it_again(fly, writ
     assert (verdict['holds'], verdict['margin'], verdict['time_s']) == (False, -1.0, 0.004)
 
 
+@pytest.mark.process
 def test_a_scenario_that_holds_ends_with_code_0(fly, write):
     file = write(GROUND | {'expect': [{'always': {'height_m': {'below': 1}}}], 'events': [
         {'at_s': 0.02, 'note': {'text': 'it stands'}}]})
@@ -204,6 +206,7 @@ def test_a_file_that_is_wrong_is_refused_before_anything_starts(fly, write, cont
     assert sentence in said and said.count('\n') == 1 and 'scenario' in said
 
 
+@pytest.mark.process
 def test_what_the_autopilot_refuses_fails_the_flight_unless_that_is_expected(fly, write):
     """The embedded autopilot knows neither this command nor a parameter."""
     mode = {'command': 'MAV_CMD_DO_SET_MODE', 'params': [1, 3]}
@@ -243,6 +246,7 @@ class Saturated(SensorAction):
 '''
 
 
+@pytest.mark.process
 def test_an_action_of_the_users_own_is_flown_and_replayed(
         fly, here, write, tmp_path, monkeypatch):
     from rosbags.highlevel import AnyReader
@@ -272,7 +276,7 @@ def test_an_action_of_the_users_own_is_flown_and_replayed(
         assert 'it was run' not in refused.stderr + refused.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_command_and_a_parameter_reach_the_autopilot(here, instance, write):
     """It is told to land in the middle of its hold; the mode follows.
 
@@ -295,7 +299,7 @@ def test_a_command_and_a_parameter_reach_the_autopilot(here, instance, write):
     assert re.search(r'^mission_flown +False$', result.stdout, re.M)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_link_that_is_lost_keeps_the_pilot_from_arming(fly, write):
     """The embedded autopilot is told to arm when the link is back, and flies then."""
     file = write({'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
@@ -321,7 +325,7 @@ WRONG_BY_HAND = [
     (['note', 'text=x', '--refused'], 'can be refused by the autopilot')]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
     """In a graph that runs, by the command; what is wrong is refused in a sentence."""
     words = command('fly', '--mode', 'composed', '--scenario', 'by_hand', '--mission', 'hover',

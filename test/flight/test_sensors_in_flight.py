@@ -14,7 +14,7 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.repeatability import first_gap
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 75
 GRAPH = load_configuration(None, WHOLE).graph

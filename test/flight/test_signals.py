@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 # Comes when the first module is imported that takes a while, as Python imports `signal`.
 AT_AN_IMPORT = '''

@@ -17,7 +17,7 @@ from graph_processes import running_graph
 
 from px4_sim_ros.spec.resources import config_directory
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 DURATION_S = float(os.environ.get('SOAK_S', '5'))
 PATIENCE_S = 60.0 + 2.0 * DURATION_S

@@ -36,7 +36,7 @@ from simulation_interfaces.srv import (
 
 from px4_sim_ros.messages.stamps import stamp_us
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 91
 OK, UNSUPPORTED = Result.RESULT_OK, Result.RESULT_FEATURE_UNSUPPORTED

@@ -16,7 +16,7 @@ from px4_sim_ros.cli.snapshot_collector import SnapshotCollector
 from px4_sim_ros.cli.top import to_text
 from px4_sim_ros.step import graph
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 85
 WORDS = {'text': ['--once'], 'plain': [], 'json': ['--json'], 'nobody': ['--namespace', 'nobody']}

@@ -16,7 +16,7 @@ from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.ros.framework.lifecycle_node import TimedLogger
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize('words', [

@@ -9,7 +9,7 @@ import pytest
 from commands import run
 from px4_flight import complaints
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 X500_INSTANCE, HEXA_INSTANCE = 2, 6     # PX4 caps the ports that a pilot uses at instance 9
 

@@ -19,7 +19,7 @@ from px4_sim_ros.ros.tools.rerun_view import POSE, RunSorter, Stamped
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.viewing.rerun_target import NODE
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 92
 POSE_US, BATTERY_US = 40_000, 20_000

@@ -91,6 +91,7 @@ def client(*, state='boots', busy_s=0.0, then='waits', file='/dev/null', folder=
 
 
 @pytest.mark.parametrize('then', ['waits', 'looks'])
+@pytest.mark.process
 def test_it_is_waited_for_until_it_rests(then):
     """Also if one of its threads looks again and again."""
     with client(busy_s=0.4, then=then) as watch:
@@ -162,6 +163,7 @@ def test_one_that_ends_while_its_files_are_looked_up_is_no_error(monkeypatch):
     assert not watch.is_booting and watch.settle()
 
 
+@pytest.mark.process
 def test_one_that_never_rests_is_given_up():
     with client(busy_s=60.0) as watch:
         assert not watch.settle(0.3)

@@ -87,7 +87,7 @@ def test_port_taken_by_this_process(server, instance):
     assert 'another instance' in sentence and '\n' not in sentence
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_port_taken_by_another_process(instance):
     """The holder is found by its process id."""
     with subprocess.Popen(

@@ -180,7 +180,7 @@ def test_nobody_hears_heartbeats(make_link, connect, monkeypatch):
     assert kinds(peer.messages()) == ['HIL_SENSOR']
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_an_autopilot_that_neither_reads_nor_answers(
         little_room, make_link, connect, monkeypatch):
     """Attending does not wait for it; what has no room is dropped."""

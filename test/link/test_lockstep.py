@@ -411,7 +411,7 @@ def test_the_end_while_stalled(make_locked, connect):
     assert second.sensor_times() == [2 * STEP_US]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_stopped_process(make_link, instance):
     """SIGSTOP stalls the link, SIGCONT locks it again: nothing has to be restarted."""
     link = make_link()

@@ -190,7 +190,7 @@ def test_a_step_that_was_held_is_forgotten(make_locked, connect):
     assert link.exchange(2 * STEP_US) == DISARMED
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_an_old_autopilot_that_does_not_read(little_room, restarted, monkeypatch):
     """Heartbeats that have no room are dropped; the world runs on."""
     monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)

@@ -15,7 +15,7 @@ from px4_sim_ros.jit import code_cache
 from px4_sim_ros.jit import compiled as module
 from px4_sim_ros.spec import compile_ahead
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 # A flight that leaves the ground, tilts, comes down and slides, in wind, with two packs.
 FLIGHT = '''

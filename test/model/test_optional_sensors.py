@@ -575,7 +575,7 @@ def test_numbers_are_standard_normal():
     assert (x ** 4).mean() == pytest.approx(3.0, abs=4.0 * np.sqrt(96.0 / COUNT))
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_another_process_draws_the_same_numbers():
     """The key comes from a stable hash, not from Python's own, which is salted."""
     code = ('from px4_sim_ros.model.random_streams import NormalStream;'

@@ -138,7 +138,7 @@ except ImportError:
 '''
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_every_module_of_the_core_imports_with_rclpy_blocked():
     """In a fresh process, with ROS and its message packages refused."""
     result = subprocess.run(

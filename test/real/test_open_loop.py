@@ -197,7 +197,7 @@ def test_bad_input_is_one_sentence(words, why, capsys, tmp_path, monkeypatch):
     assert error.startswith(why) and error.count('\n') == 1
 
 
-@pytest.mark.slow       # it flies
+@pytest.mark.process       # it flies
 def test_a_recording_through_the_vehicle_that_flew_it(tmp_path, capsys, instance):
     """What is left is that the voltage of the bus is recorded at 10 Hz only."""
     bag, figures, page = tmp_path / 'bag', tmp_path / 'figures.json', tmp_path / 'page.html'

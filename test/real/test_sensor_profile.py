@@ -63,6 +63,7 @@ def test_harmonics_that_made_samples_are_found_in_them():
         assert one.of_lines == pytest.approx(one.deviation, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_calm_imu_has_no_lines():
     flight = simulated.fly(simulated.iris(), seed=4, duration_s=20.0)
     random = np.random.default_rng(3)

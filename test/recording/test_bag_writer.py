@@ -434,7 +434,7 @@ def small_disk(tmp_path):
 
 
 @WITH_EACH_DISK
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize('split', [0.0, 0.2])
 def test_a_disk_that_is_really_full(split, small_disk):
     run, folder = description(), small_disk / 'bag'

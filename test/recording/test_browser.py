@@ -26,7 +26,7 @@ OPTIONS = (
     '--no-first-run', '--disable-background-networking', '--disable-component-update',
     '--disable-sync', '--disable-dev-shm-usage', '--hide-scrollbars')
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope='module')

@@ -357,7 +357,7 @@ def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
     assert capsys.readouterr().err == f'compare: {sentence.format(flights)}\n'
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_comparing_needs_no_ros(flights):
     """The libraries for comparing do not load rclpy."""
     code = ('import sys; from px4_sim_ros.recording.report import comparison_report;'

@@ -76,7 +76,7 @@ def test_what_comes_beside_the_steps_is_there(write, imported):
     assert [m.time_us for m in reader.messages()] == sorted(m.time_us for m in reader.messages())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_flight_is_replayed_bit_by_bit(write, instance, capsys, tmp_path):
     """With what the bag lacks, and with a sensor that was stopped for a while."""
     (tmp_path / 'scenario.yaml').write_text(

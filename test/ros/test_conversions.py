@@ -451,7 +451,7 @@ def test_a_number_that_does_not_fit_is_an_error():
         serialised(Wrong())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_it_needs_no_rclpy():
     code = ('import sys; from std_msgs.msg import Header;'
             ' from px4_sim_ros.messages.cdr import serialised; serialised(Header());'

@@ -18,7 +18,7 @@ from stand_in_autopilot import ARMED_FROM_US
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.spec.configuration import load_configuration
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 # What has a graph as users start it by default is compared for long; how else it may be cut and
 # shuffled, over a take-off and three seconds of flight.

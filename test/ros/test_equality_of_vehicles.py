@@ -17,7 +17,7 @@ from stand_in_autopilot import ARMED_FROM_US
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.spec.configuration import load_configuration
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 INSTANCE = 79
 DURATION_US = 2_400_000

@@ -19,7 +19,7 @@ from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.spec.parameter_files import write_parameters
 from px4_sim_ros.spec.ros_environment import ros_environment
 
-pytestmark = pytest.mark.slow       # starts processes and waits
+pytestmark = pytest.mark.process
 
 UNTIL_US = 1_000_000
 PATIENCE_S = 60.0

@@ -158,7 +158,7 @@ print(*sorted(name for name in names if name.startswith(('dds.ev', 'dds.udp'))))
 '''
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_no_participant_is_left_when_nodes_are_destroyed():
     done = subprocess.run([sys.executable, '-c', MADE_AND_DESTROYED],
                           capture_output=True, text=True, timeout=120)

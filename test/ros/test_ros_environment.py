@@ -90,7 +90,7 @@ def heard():
         yield datagrams
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_no_other_machine_hears_of_a_graph(environment, heard):
     """They find each other by unicast alone. As ROS 2 comes, all of the network is told."""
     def find_each_other(settings):
@@ -118,7 +118,7 @@ def wakes_of_timers():
     return wakes
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_message_wakes_no_further_thread_of_its_publisher(tmp_path):
     """A thread that is woken for each message takes from the step what the step is there for."""
     context = rclpy.Context()

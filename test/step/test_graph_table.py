@@ -53,7 +53,7 @@ def test_what_a_node_uses_a_step_later_comes_after_it_in_each_step(name):
             assert waits_for(publisher, set()), (topic, publisher)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_launch_file_can_read_the_table_without_ros():
     code = ("import sys; sys.modules['rclpy'] = None\n"
             "from px4_sim_ros.step import graph\n"

@@ -128,7 +128,7 @@ def test_a_name_may_begin_with_home(tmp_path, monkeypatch):
     assert (tmp_path / 'flight.rrd').is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_disk_that_takes_no_more_is_reported(bag, tmp_path):
     """Rerun's writer ends there, and Rerun may then wait for it for ever."""
     started_s = time.monotonic()
@@ -221,7 +221,7 @@ def test_with_a_screen_a_viewer_may_be_opened(unused_url, monkeypatch):
     assert RerunTarget('rerun').portion_s < RerunTarget('flight.rrd').portion_s
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_viewer_is_that_of_the_package(monkeypatch):
     """Also with `.venv/bin/python`, when `.venv/bin` is not in PATH."""
     monkeypatch.setenv('PATH', '')
@@ -230,7 +230,7 @@ def test_the_viewer_is_that_of_the_package(monkeypatch):
     assert rerun.__version__ in printed
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_viewer_that_is_opened_listens_on_this_machine_only(monkeypatch, tmp_path):
     program = tmp_path / 'headless'
     program.write_text(f'#!/bin/sh\nexec {rerun_target._viewer_program()} --save {tmp_path}/f.rrd'
@@ -255,7 +255,7 @@ def test_a_viewer_that_is_opened_listens_on_this_machine_only(monkeypatch, tmp_p
 
 # Viewers that go away or never answer.
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_viewer_that_is_gone_is_reported(tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, server):
         target = RerunTarget(url)
@@ -276,7 +276,7 @@ def test_a_viewer_that_is_gone_is_reported(tmp_path):
             target.open_run('iris')
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_viewer_that_is_slow_is_waited_for(tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, server):
         target = RerunTarget(url)
@@ -327,7 +327,7 @@ def test_what_is_no_failure_of_rerun_is_not_lost(tmp_path):
 
 # On the command line.
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_view_writes_a_recording_into_a_file(bag, tmp_path):
     result = run('view', bag, '--viewer', tmp_path / 'flight.rrd')
     assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
@@ -337,7 +337,7 @@ def test_view_writes_a_recording_into_a_file(bag, tmp_path):
     assert verified.returncode == 0, verified.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_view_sends_a_recording_to_a_viewer_that_runs(bag, tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, _):
         result = run('view', bag, '--viewer', url)
@@ -399,7 +399,7 @@ def test_a_wrong_graph_is_one_sentence(words, sentence, tmp_path, capsys):
     assert line.startswith(sentence)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_program_that_is_no_viewer_is_one_sentence(bag, other_url):
     started_s = time.monotonic()
     result = run('view', bag, '--viewer', other_url, timeout_s=PATIENCE_S)

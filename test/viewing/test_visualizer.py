@@ -484,7 +484,7 @@ def graph():
     played.close()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_process_shows_what_happens_at_its_own_rate(graph, configuration, tmp_path):
     file = write_configuration(tmp_path, {'': configuration})
     with running([sys.executable, '-m', 'px4_sim_ros.cli.visualizer', '--params-file', str(file),
