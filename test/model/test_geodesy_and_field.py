@@ -13,15 +13,12 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import quat2mat
 from verification.earth import FLATTENING, SEMI_MAJOR_M, closed_form, radii_m
 from verification.environment import HOMES
-from verification.plants import STILL_TRUTH, configuration
 
 from px4_sim_ros.model import frames, rotation
 from px4_sim_ros.model.environment.atmosphere import STANDARD, Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.environment.magnetic_field import MagneticField, field_enu_t, local_field_t
-from px4_sim_ros.model.sensors.barometer import Barometer
-from px4_sim_ros.model.sensors.gnss import Gnss
 
 
 @pytest.fixture(scope='module')
@@ -51,18 +48,6 @@ def test_distance_and_direction_are_those_of_another_library(latitude, position)
     assert math.radians(azimuth_deg) == pytest.approx(
         math.atan2(east, north) % math.tau, abs=1e-6 + 2e-3 / distance_m)
     assert got.ellipsoid_altitude_m == up
-
-
-def test_a_barometer_and_gnss_agree_far_away(world):
-    """10 km off, at the same height over the sea: on a plane they would differ by 8 m."""
-    truth = STILL_TRUTH._replace(position_enu=(6e3, 8e3, 100.0))
-    fix = Gnss('gps', dataclasses.replace(
-        configuration().nodes['gps'], horizontal_error_m=0.0, vertical_error_m=0.0), world)
-    pressure = Barometer('barometer', dataclasses.replace(
-        configuration().nodes['barometer'], noise_pa=0.0), world)
-    altitude_m = fix.measure(truth).position.ellipsoid_altitude_m - world.geoid_height_m
-    assert world.atmosphere().pressure_altitude_m(
-        pressure.measure(truth).pressure_pa) == pytest.approx(altitude_m, abs=1e-6)
 
 
 def test_home_is_over_the_ellipsoid_by_altitude_and_geoid(frame, world):

@@ -83,16 +83,6 @@ def test_slides_under_a_push_above_friction(pushed, dragless, share):
     assert gain == pytest.approx((share - 1.0) * limit / dragless.body.mass_kg, rel=1e-3)
 
 
-def test_slides_to_a_stop_within_the_friction_distance(dragless, build_dynamics, world):
-    """From 2 m/s: v^2 / (2 mu g), within 1 cm for the springs' give."""
-    dynamics = build_dynamics(dragless, ground=True)
-    dynamics.state[3] = 2.0
-    distance = 2.0 ** 2 / (2 * dragless.contact_model.friction_coefficient * world.gravity_m_s2)
-    truth = rested(dynamics, 3.0)
-    assert truth.position_enu[0] == pytest.approx(distance, abs=0.01)
-    assert truth.velocity_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
-
-
 def test_lifts_off_without_being_held(on_mains, build_dynamics, world):
     """The ground never pulls: it rises as z'' = T / m - g says, from 1.5 times the hover thrust.
 
@@ -197,19 +187,6 @@ def test_stands_still_across_the_slope_from_the_first_step_on(on_slope, name):
     assert up_of(later) == pytest.approx(NORMAL, abs=0.02)
     # What an accelerometer would show: gravity in body axes.
     assert np.array(later.acceleration_flu) == pytest.approx(np.zeros(3), abs=1e-5)
-
-
-def test_slides_down_where_it_is_steeper_than_friction_holds(on_slope, dragless, world):
-    """Coulomb: it goes faster by g (sin s - mu cos s)."""
-    mu = dragless.contact_model.friction_coefficient
-    slope_deg = math.degrees(math.atan(mu)) + 8.0
-    assert slope_deg < 45.0
-    slope = math.radians(slope_deg)
-    dynamics = on_slope(slope_deg)
-    before = math.hypot(*rested(dynamics, 0.5).velocity_flu)
-    gain = math.hypot(*rested(dynamics, 1.0).velocity_flu) - before
-    expected = world.gravity_m_s2 * (math.sin(slope) - mu * math.cos(slope))
-    assert gain == pytest.approx(expected, rel=0.01)
 
 
 def test_level_ground_is_a_slope_of_nothing(on_slope, dragless, build_dynamics):
