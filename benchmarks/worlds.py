@@ -10,6 +10,7 @@ import typing
 
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
+from px4_sim_ros.flight.world import World
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.fleet_description import describe, vehicles_of, write_run_files
 from px4_sim_ros.spec.flight_spec import FlightSpec
@@ -104,7 +105,40 @@ def _passed(samples: typing.Sequence[CounterSample], from_us: int) -> tuple[int,
     return inside[-1].time_us - inside[0].time_us, inside[-1].spent_s - inside[0].spent_s
 
 
-class CoreLog:
+class _Log:
+    """A world of ours, and its log."""
+
+    def __init__(self) -> None:
+        self.log = WorkLog()
+        self.height_m = 0.0
+        self._world: World
+
+    @property
+    def misses(self) -> int:
+        """Steps without an answer."""
+        return self._world.status().link_count('misses')
+
+    def wait_until_seen(self) -> None:
+        """Wait until all that is watched is there."""
+        self._world.wait_until_seen()
+
+    def run(self, stop: threading.Event) -> None:
+        """Fly until `stop` is set."""
+        self._world.run(stop)
+
+    def close(self) -> None:
+        """End it."""
+        self._world.close()
+
+    def check_end(self) -> None:
+        """Check how it has ended.
+
+        :raises RuntimeError: a part of it has failed
+        """
+        self._world.check_end()
+
+
+class CoreLog(_Log):
     """Mode `core`, in this process."""
 
     def __init__(self, spec: FlightSpec) -> None:
@@ -112,8 +146,7 @@ class CoreLog:
 
         :param spec: of one vehicle
         """
-        self.log = WorkLog()
-        self.height_m = 0.0
+        super().__init__()
         recorder = None
         if 'recorder' in spec.configuration.nodes:
             from px4_sim_ros.flight.core_recorder import CoreRecorder
@@ -132,27 +165,8 @@ class CoreLog:
             self.log.add_busy(part, time_us, busy_s)
         self.log.add_busy('autopilot', time_us, float(status.link['waited_s']))
 
-    @property
-    def misses(self) -> int:
-        """Steps without an answer."""
-        return self._world.status().link_count('misses')
 
-    def wait_until_seen(self) -> None:
-        """Nothing."""
-
-    def run(self, stop: threading.Event) -> None:
-        """Step until `stop` is set."""
-        self._world.run(stop)
-
-    def close(self) -> None:
-        """End it."""
-        self._world.close()
-
-    def check_end(self) -> None:
-        """Nothing: a failure has ended the run."""
-
-
-class GraphLog:
+class GraphLog(_Log):
     """Modes `composed` and `separate`; what the nodes report on `/diagnostics` is the log."""
 
     def __init__(self, spec: FlightSpec, folder: pathlib.Path) -> None:
@@ -164,8 +178,7 @@ class GraphLog:
         from px4_sim_ros.flight.ros_world import RosWorld
         from px4_sim_ros.ros.tools.flight_monitor import Listener
 
-        self.log = WorkLog()
-        self.height_m = 0.0
+        super().__init__()
         description = describe(spec)
         parameters, run = write_run_files(description, {'': spec.configuration}, folder)
         self._world = RosWorld(
@@ -181,27 +194,3 @@ class GraphLog:
             self.log.add_wall(time_us, float(values['wall_time_s']) - float(values['paced_s']))
         elif 'waited_s' in values:
             self.log.add_busy('autopilot', time_us, float(values['waited_s']))
-
-    @property
-    def misses(self) -> int:
-        """Steps without an answer."""
-        return self._world.status().link_count('misses')
-
-    def wait_until_seen(self) -> None:
-        """Wait until all that is watched is there."""
-        self._world.wait_until_seen()
-
-    def run(self, stop: threading.Event) -> None:
-        """Watch until `stop` is set."""
-        self._world.run(stop)
-
-    def close(self) -> None:
-        """End it."""
-        self._world.close()
-
-    def check_end(self) -> None:
-        """Check how it has ended.
-
-        :raises RuntimeError: a part of it has failed
-        """
-        self._world.check_end()
