@@ -106,7 +106,7 @@ def _passed(samples: typing.Sequence[CounterSample], from_us: int) -> tuple[int,
 
 
 class _Log:
-    """A world of ours, and its log."""
+    """A world of this package, and its log."""
 
     def __init__(self) -> None:
         self.log = WorkLog()
