@@ -92,7 +92,7 @@ class Search:
 
     def limit(
         self, name: str, tolerance: float | None, repeats: int,
-        report: typing.Callable[[float, Sequence], None],
+        report: typing.Callable[[float, list[Case]], None],
     ) -> Limit:
         """Return where a scenario begins to fail, by bisection.
 
@@ -111,41 +111,34 @@ class Search:
             raise ParameterError(
                 f'tolerance = {tolerance:g}, repeats = {repeats}: must be greater than 0')
 
-        def at(value: float) -> list[Case]:
-            cases = self._at(name, value, repeats)
-            report(value, cases)
-            return cases
+        flown: dict[float, list[Case]] = {}
 
-        ends = {value: at(value) for value in (uniform.low, uniform.high)}
-        held = [value for value, cases in ends.items() if _all_hold(cases)]
-        if len(held) != 1:
+        def holds_at(value: float) -> bool:
+            flown[value] = self._at(name, value, repeats)
+            report(value, flown[value])
+            return all(case.holds for case in flown[value])
+
+        low_holds, high_holds = map(holds_at, (uniform.low, uniform.high))
+        if low_holds == high_holds:
             raise ParameterError(
                 f'limit of {name}: there is none between {uniform.low:g} and {uniform.high:g}:'
-                f' it {"holds" if held else "fails"} at both')
-        holds, = held
-        fails = uniform.high if holds == uniform.low else uniform.low
-        while abs(fails - holds) > tolerance:
-            middle = inputs.on_its_grid(name, (holds + fails) / 2)
-            if middle in ends:         # no value is between them
-                break
-            ends[middle] = at(middle)
-            if _all_hold(ends[middle]):
-                holds = middle
-            else:
-                fails = middle
-        return Limit(holds, fails, ends[holds][0],
-                     next(case for case in ends[fails] if not case.holds), self.flights)
+                f' it {"holds" if low_holds else "fails"} at both')
+        holds, fails = (uniform.low, uniform.high)[::1 if low_holds else -1]
+        while abs(fails - holds) > tolerance and (      # and a value is between them
+                middle := inputs.on_its_grid(name, (holds + fails) / 2)) not in flown:
+            holds, fails = (middle, fails) if holds_at(middle) else (holds, middle)
+        return Limit(holds, fails, flown[holds][0],
+                     next(case for case in flown[fails] if not case.holds), self.flights)
 
     def _uniform(self, name: str) -> inputs.Uniform:
-        found = {one.name: one.distribution for one in self._campaign.vary}
-        if name not in found:
+        there = {one.name: one.distribution for one in self._campaign.vary}
+        if (found := there.get(name)) is None:
             raise ParameterError(f'input {name!r}: the campaign has no such input'
-                                 f"{did_you_mean(name, found)}; it has {', '.join(found)}")
-        distribution = found[name]
-        if not isinstance(distribution, inputs.Uniform):
+                                 f"{did_you_mean(name, there)}; it has {', '.join(there)}")
+        if not isinstance(found, inputs.Uniform):
             raise ParameterError(f'input {name}: must be uniform, so that it is known between'
                                  ' which values the limit is looked for')
-        return distribution
+        return found
 
     def _at(self, name: str, value: float, repeats: int) -> list[Case]:
         values = self._values([0.5] * self._drawn) | {name: value}
@@ -197,12 +190,10 @@ class Search:
             found = [_margin(case.row, margin) for case in cases]
             strategy.tell(points, found)
             for case, value in zip(cases, found):
-                if worst is None or value < worst[1]:
+                if value < (worst[1] if worst else _HOLDS):
                     worst = case, value
-                    if value < _HOLDS:
-                        report(case, _reported(value))
-        assert worst is not None, 'at least one generation was flown'
-        if worst[1] == _HOLDS:
+                    report(case, _reported(value))
+        if worst is None:
             raise ParameterError(f'margin {margin}: no flight has one')
         return worst[0], _reported(worst[1])
 
@@ -213,13 +204,6 @@ def _cma() -> typing.Any:
         warnings.simplefilter('ignore')
         import cma
     return cma
-
-
-Sequence = typing.Sequence[Case]
-
-
-def _all_hold(cases: Sequence) -> bool:
-    return all(case.holds for case in cases)
 
 
 def _margin(row: Row, number: int) -> float:
