@@ -62,6 +62,7 @@ class CoreWorld:
             self._runner = run_groups(
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder,
                 Attendance({setup.name: setup.presence for setup in vehicles}))
+            self._runner.takes_steps_at_once = observer is None
             self._runner.on_change = lambda change: self._vehicles[change.vehicle].change(change)
             if recorder is not None:
                 stack.callback(self._record_status, recorder)

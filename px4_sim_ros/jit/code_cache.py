@@ -18,8 +18,8 @@ import sys
 IS_PLAIN = os.environ.get('NUMBA_DISABLE_JIT', '0') != '0'
 """Whether nothing is compiled."""
 
-MOTION, AUTOPILOT = 'advance', 'answer'
-"""What is kept: the motion last, with which all that a vehicle needs is there."""
+MOTION, BURST, AUTOPILOT = 'advance', 'burst', 'answer'
+"""What is kept."""
 
 _ROOMS = 'autopilot', 'jit', 'model'
 
@@ -27,7 +27,8 @@ _ROOMS = 'autopilot', 'jit', 'model'
 def sources() -> list[pathlib.Path]:
     """Return the files that machine code is made of."""
     package = pathlib.Path(__file__).parent.parent
-    return sorted(path for room in _ROOMS for path in (package / room).rglob('*.py'))
+    return sorted([*(path for room in _ROOMS for path in (package / room).rglob('*.py')),
+                   *package.glob('link/hil/burst_code.py')])
 
 
 @functools.cache

@@ -38,6 +38,10 @@ class NormalStream:
         self.next3 = zip(numbers, numbers, numbers).__next__
         """Returns the next three numbers of the stream."""
 
+    def take(self, count: int) -> np.ndarray:
+        """Return the next numbers of the stream."""
+        return np.fromiter(self._numbers, float, count)
+
     def skip(self, count: int) -> None:
         """Let so many numbers go by."""
         next(itertools.islice(self._numbers, count, count), None)

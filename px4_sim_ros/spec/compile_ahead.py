@@ -11,7 +11,14 @@ import signal
 import subprocess
 import sys
 
-from px4_sim_ros.jit.code_cache import AUTOPILOT, IS_PLAIN, MOTION, cache_folder, is_kept
+from px4_sim_ros.jit.code_cache import (
+    AUTOPILOT,
+    BURST,
+    IS_PLAIN,
+    MOTION,
+    cache_folder,
+    is_kept,
+)
 from px4_sim_ros.process.children import die_with_parent, own_module
 
 # Ctrl-C, and the end of the terminal, go to both processes.
@@ -21,6 +28,7 @@ _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
 # The module and the function that make each machine code: of rooms above this one as well.
 _MAKERS = {
     MOTION: (__name__, 'compile_motion'),
+    BURST: (__name__, 'compile_bursts'),
     AUTOPILOT: ('px4_sim_ros.autopilot.answer', 'address')}
 
 
@@ -74,6 +82,16 @@ def compile_motion() -> None:
     # With steps of its own choice it needs all that one with equal steps does, and more.
     Dynamics(dataclasses.replace(parameters, integrator='rk45'), configuration.vehicle,
              Environment.of(world), world.step_us)
+
+
+def compile_bursts() -> None:
+    """Compile the steps that are taken several at a time, or load what is kept from before."""
+    from px4_sim_ros.link.hil import burst_code
+    from px4_sim_ros.model.body.plant import Plant
+    from px4_sim_ros.model.world import Environment
+    from px4_sim_ros.spec.configuration import load_configuration
+    configuration = load_configuration(None, {})
+    burst_code.prepare(Plant.of(configuration.vehicle, Environment.of(configuration.world)))
 
 
 def _compile_once(name: str) -> None:

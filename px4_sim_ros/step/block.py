@@ -52,6 +52,25 @@ class BlockConfiguration(typing.Generic[OwnParameters]):
     scenario: Scenario | None = None     # that of the block of that name
 
 
+class Ahead(typing.Protocol):
+    """Steps that a block has taken with those before it."""
+
+    begun: int
+    """How many steps have begun; all but the last one are complete."""
+    waits: bool
+    """Whether the last one waits for its reply; else it goes on after the blocks of `outputs`."""
+    models_s: float
+    """Wall time in models."""
+    bridge_s: float
+    """All other wall time."""
+
+    def outputs(self, step: int) -> list[Outputs]:
+        """Return what the first blocks of a step have put out, in their order."""
+
+    def finished(self, step: int) -> Outputs:
+        """Return what has finished the step before one."""
+
+
 class Block:
     """Base of all blocks.
 
@@ -109,16 +128,23 @@ class Block:
         """Return whether a step at a time does anything that others may notice."""
         return True
 
-    def look_ahead(
-        self, time_us: int, blocks: typing.Sequence[Block | None], values: Inputs,
-    ) -> None:
-        """Prepare for the next step, which begins as soon as this one is complete.
+    def run_ahead(
+        self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,
+    ) -> Ahead | None:
+        """Take the steps that follow the one that waits for its reply, as far as that is possible.
 
-        Only who has outputs to come from `finish` is asked, before that is called.
+        Only a block that has outputs to come from `finish` is asked, before that is called.
 
-        :param blocks: that act before this one then, in their order; None: one is stopped
+        :param time_us: of the step that waits
+        :param coming: of each step that follows the blocks that act, in their order; None: one is
+            stopped
         :param values: the last ones, by topic
+        :return: None if none was begun
         """
+        return None
+
+    def after_sent(self, time_us: int, inputs: Inputs) -> None:
+        """Do what else belongs to the last step of `run_ahead`, which waits for its reply."""
 
     def leave(self) -> None:
         """Close the connection: its vehicle has left the world, and may join it again."""

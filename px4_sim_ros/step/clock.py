@@ -22,6 +22,10 @@ def real_time_factor(sim_time_s: float, steps: float, wall_s: float) -> float:
     return sim_time_s * (1.0 - 1.0 / max(steps, 1)) / wall_s if wall_s > 0.0 else 0.0
 
 
+# Of steps: without a bound.
+_ANY = 1_000_000
+
+
 class LockstepClock:
     """Step k ends at k * step_us."""
 
@@ -94,6 +98,22 @@ class LockstepClock:
         self._last_s = time.monotonic()
         self._first_s = self._first_s or self._last_s
         return True
+
+    @property
+    def steps_ahead(self) -> int:
+        """How many steps may follow the one that is under way at once."""
+        if not self.goes_on:
+            return 0
+        if self._limit_us is None:
+            return _ANY
+        return (self._limit_us - self.time_us) // self.step_us
+
+    def run_ahead(self, steps: int) -> None:
+        """Record that the step under way is complete, and so many have begun since."""
+        self.complete(self.time_us)
+        self.steps += steps - 1
+        self.time_us += steps * self.step_us
+        self.begun_s, self.under_way = self._last_s, True
 
     # What is allowed.
 

@@ -7,6 +7,8 @@ import collections
 import hashlib
 import typing
 
+import numpy as np
+
 from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
@@ -15,7 +17,7 @@ from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
 from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.timebase import Arrivals, is_due
-from px4_sim_ros.model.truth import STILL, BatteryStatus
+from px4_sim_ros.model.truth import STILL, Truth
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.step.block import (
@@ -27,11 +29,6 @@ from px4_sim_ros.step.block import (
 )
 from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKE
 from px4_sim_ros.step.repeatability import FINGERPRINT
-
-
-def published(battery: BatteryStatus | None) -> BatteryStatus | None:
-    """Return the battery's values for all other blocks."""
-    return None if battery is None else battery.with_32_bits()
 
 
 class DynamicsBlock(Block):
@@ -67,8 +64,8 @@ class DynamicsBlock(Block):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the motion is that of commands and wind alone, with no fault."""
-        return not self._has_faults
+        """Whether the next step is that of the command before and the wind alone."""
+        return not (self._has_faults or self._is_late or self._has_wake) and self.dynamics.is_plain
 
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
@@ -90,9 +87,7 @@ class DynamicsBlock(Block):
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
-        outputs: Outputs = {'ground_truth/odom': truth}
-        if is_due(time_us, self.battery_period_us):
-            outputs['battery_state'] = published(self.dynamics.battery())
+        outputs = self._outputs(time_us, truth)
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))
@@ -100,6 +95,35 @@ class DynamicsBlock(Block):
         if self.past_fingerprints is not None:
             self.past_fingerprints.append((time_us, self.fingerprint))
         return outputs
+
+    def _outputs(self, time_us: int, truth: Truth) -> Outputs:
+        outputs: Outputs = {'ground_truth/odom': truth}
+        if is_due(time_us, self.battery_period_us):
+            battery = self.dynamics.battery()
+            outputs['battery_state'] = None if battery is None else battery.with_32_bits()
+        return outputs
+
+    def take_steps(self, rows: np.ndarray, time_us: int, *, is_valid: bool) -> Outputs:
+        """Take in steps that compiled code has taken; return the outputs of the last one.
+
+        :param rows: of each step, all of the motion's memory
+        :param time_us: of the last one
+        :raises DivergedError: the motion has left all bounds
+        """
+        truth = self.dynamics.take_steps(len(rows), is_valid=is_valid)
+        held = rows[:, :len(self.dynamics.inputs_and_state)]
+        if self.past_fingerprints is None:
+            self._digest.update(held.tobytes())
+        else:
+            for i, row in enumerate(held, 1 - len(held)):
+                self._digest.update(row.tobytes())
+                self.past_fingerprints.append((time_us + i * self._step_us, self.fingerprint))
+        return self._outputs(time_us, truth)
+
+    def outputs_of(self, row: np.ndarray, time_us: int) -> Outputs:
+        """Return the outputs of one of those steps before the last, at which no battery is due."""
+        state_at = self.dynamics.arrays[0].state_at
+        return {'ground_truth/odom': self.dynamics.truth_of(row[state_at:].tolist(), time_us)}
 
     def _late(
         self, references_rad_s: typing.Sequence[float], time_us: int,
@@ -109,14 +133,6 @@ class DynamicsBlock(Block):
         for arrived in self._commands.take(time_us):
             self._references = arrived
         return self._references
-
-    def references_after(
-        self, references_rad_s: typing.Sequence[float], time_us: int,
-    ) -> typing.Sequence[float]:
-        """Return the command that reaches the motors by a time if this is the one of that time."""
-        if not self._is_late:
-            return references_rad_s
-        return next(reversed(self._commands.arrived(time_us)), self._references)
 
     def _with_faults(
         self, time_us: int, references_rad_s: typing.Sequence[float], faults: Faults,

@@ -15,12 +15,15 @@ import typing
 from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
-from px4_sim_ros.step.block import NO_OUTPUTS, Block, Inputs, Outputs
+from px4_sim_ros.step.block import NO_OUTPUTS, Ahead, Block, Inputs, Outputs
 from px4_sim_ros.step.graph import CLOCK, WAKE, qualified
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # For so many times the plan is remembered; with usual periods it repeats after fifty.
 _PLANS_REMEMBERED = 10_000
+# Steps that are taken at once: what others want is looked at in between. One in which more acts
+# than motion, IMU and bridge is the last.
+_MOST_AHEAD, _PLAIN_BLOCKS = 25, 3
 
 
 class Output(typing.NamedTuple):
@@ -83,7 +86,6 @@ class Lane:
         self._index = 0                       # the row that is next
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
-        self._has_looked_ahead = False        # at the next step, in this one
         self._begins_again = bool(begin_us or by_hand)         # with the next step
         for slot in self.slots.values():
             slot.reset(begin_us)
@@ -107,7 +109,7 @@ class Lane:
         if self._begins_again:
             self._begin_again()
         self.time_us, self._plan, self._index = time_us, self._plan_of(time_us), 0
-        self.is_under_way, self._has_looked_ahead = True, False
+        self.is_under_way = True
 
     def _begin_again(self) -> None:
         """Let the vehicle begin as at time 0, while time runs on."""
@@ -227,23 +229,93 @@ class Lane:
         self._index += 1
         return True
 
-    # The next step.
+    # Several steps at once.
 
-    def look_ahead(self) -> None:
-        """Let the block that is about this step prepare for the next one, which follows at once."""
-        if not self._is_unfinished or self._has_looked_ahead or not self.is_whole:
+    def run_ahead(
+        self, outbox: list[Output], heard: typing.Container[str], most: int, until_us: int,
+    ) -> int:
+        """Let the block that waits for its reply take the steps that follow; return how many.
+
+        The last of them is under way then.
+
+        :param outbox: takes what was put out, with the clock
+        :param heard: the full names of the blocks whose outputs it takes
+        :param most: how many there may be
+        :param until_us: the time of the last one there may be
+        """
+        if not self._is_unfinished or not self.is_whole:
+            return 0
+        waiting = self._plan[self._index].slot
+        step_us, begun_us = waiting.period_us, self.time_us
+        most = min(most, (until_us - begun_us) // step_us, _MOST_AHEAD)
+        if waiting.block is None or most < 1:
+            return 0
+        coming: list[list[_Row]] = []
+        while len(coming) < most and (not coming or len(coming[-1]) == _PLAIN_BLOCKS):
+            time_us = begun_us + (len(coming) + 1) * step_us
+            coming.append([row for row in self._plan_of(time_us)
+                           if row.slot.block is None or row.slot.block.acts_at(time_us)])
+        ahead = waiting.block.run_ahead(
+            begun_us, [[row.slot.block for row in rows] for rows in coming], self.values)
+        if ahead is None:
+            return 0
+        for i, rows in enumerate(coming[:ahead.begun]):
+            self._take_step(ahead, i, waiting, rows, outbox, heard, begun_us + i * step_us)
+        self._enter_last(ahead, waiting, outbox, heard)
+        return ahead.begun
+
+    def _take_step(
+        self, ahead: Ahead, i: int, waiting: BlockSlot, rows: list[_Row], outbox: list[Output],
+        heard: typing.Container[str], complete_us: int,
+    ) -> None:
+        """Take in that a step is complete, and what the first blocks of the next one put out."""
+        time_us, is_last = complete_us + waiting.period_us, i + 1 == ahead.begun
+        bridge = qualified(self.vehicle, waiting.name)
+        if not (is_last or bridge in heard or 'manager' in heard or any(
+                row.full_name in heard for row in rows)):
             return
-        self._has_looked_ahead = True
-        finishing = self._plan[self._index].slot
-        time_us = self.time_us + finishing.period_us
-        before = []
-        for slot, _, _ in self._plan_of(time_us):
-            if slot is finishing:
-                break
-            if slot.block is None or slot.block.acts_at(time_us):
-                before.append(slot.block)
-        if finishing.block is not None:
-            finishing.block.look_ahead(time_us, before, self.values)
+        finished = ahead.finished(i)
+        if bridge in heard:
+            outbox.append(_output_of((complete_us, waiting.name, finished, self.vehicle)))
+        if 'manager' in heard:
+            outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
+        for row, outputs in zip(rows, ahead.outputs(i)):
+            if row.full_name in heard:
+                outbox.append(_output_of((time_us, row.slot.name, outputs, self.vehicle)))
+            if is_last:
+                self.values.update(outputs)
+        if is_last:
+            self.values.update(finished)
+
+    def _enter_last(
+        self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
+        heard: typing.Container[str],
+    ) -> None:
+        """Go on in the last of the steps: with the reply that is to come, or before its frames."""
+        self.time_us += ahead.begun * waiting.period_us
+        time_us, self._plan, self._is_unfinished = (
+            self.time_us, self._plan_of(self.time_us), ahead.waits)
+        self._index = taken = len(ahead.outputs(ahead.begun - 1))
+        self._plan[0].slot.busy_s += ahead.models_s
+        waiting.busy_s += ahead.bridge_s
+        for i, (slot, full_name, names) in enumerate(self._plan):
+            if i >= taken and not ahead.waits:
+                slot.last_us, slot.next_us = time_us - slot.period_us, time_us
+                continue
+            slot.last_us, slot.next_us = time_us, time_us + slot.period_us
+            if slot is waiting and slot.block is not None:
+                self._index = i
+                slot.block.after_sent(time_us, {
+                    name: self.values[name] for name in names if name in self.values})
+            elif i >= taken and slot.is_sensor and slot.block is not None:
+                outputs = self._step(slot, slot.block, time_us, names, self.values)
+                assert outputs is not None, 'a sensor has no reply to wait for'
+                if outputs is NO_OUTPUTS:
+                    self._withdraw(slot)
+                self.values.update(outputs)
+                if full_name in heard:
+                    outbox.append(_output_of(
+                        (time_us, slot.name, outputs or None, self.vehicle)))
 
     # What is due.
 

@@ -58,10 +58,14 @@ class SensorBlock(Block):
         self._has_inputs = bool(self._spec.held)
         self._has_faults = FAULTS in self._spec.inputs
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether no fault changes a measurement."""
+        return not self._has_faults
+
     def reset(self) -> None:
         """Begin with the noise of time 0."""
         c = self.configuration
-        self._ahead_us, self._ahead = -1, NO_OUTPUTS      # outputs of a step that is to come
         self.model = load(self._spec.model)(self._name, c.parameters, c.world)
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
@@ -72,8 +76,6 @@ class SensorBlock(Block):
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the measurement, if there is one."""
-        if time_us == self._ahead_us:
-            return self._ahead
         measurement = self.model.measure(
             inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)
         if self._has_faults:
@@ -81,13 +83,6 @@ class SensorBlock(Block):
             if measurement is None:
                 return NO_OUTPUTS
         return {self.output: measurement}
-
-
-    def step_ahead(self, time_us: int, inputs: Inputs) -> Outputs:
-        """Return the outputs of a step that has not come yet, which are kept for it."""
-        self._ahead = self.step(time_us, inputs)
-        self._ahead_us = time_us
-        return self._ahead
 
 
 def _samples(configuration: BlockConfiguration[Parameters], time_us: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.attendance import Attendance, Change
 from px4_sim_ros.step.block import Block
@@ -75,8 +75,11 @@ class Clock(typing.Protocol):
         """Simulated over wall time, for which `begin` may sleep; 0: it never does."""
 
     @property
-    def goes_on(self) -> bool:
-        """Whether the next step begins as soon as the one that is under way is complete."""
+    def steps_ahead(self) -> int:
+        """How many steps may follow the one that is under way at once."""
+
+    def run_ahead(self, steps: int) -> None:
+        """Record that the step under way is complete, and so many have begun since."""
 
     def begin(self) -> int | None:
         """Return the time of the step that begins now; None while none may begin."""
@@ -126,6 +129,8 @@ class Runner:
         """
         self._port, self.clock = port, clock
         self.attendance = attendance or Attendance()
+        self.takes_steps_at_once = True
+        """Whether nothing has to be done between two steps."""
         self.wakes: WakeExchange | None = None
         """Where the clock is, if the wakes of vehicles blow at others."""
         self.on_change: typing.Callable[[Change], None] = lambda change: None
@@ -165,6 +170,8 @@ class Runner:
         :return: whether anything was done; if not, there is something to wait for
         """
         heard = NO_NODES if self._port is None else self._port.heard
+        if self._is_under_way and self._run_ahead(heard):
+            return True
         if not self._is_under_way and not self._begin(heard):
             self.flush()
             return False
@@ -176,11 +183,22 @@ class Runner:
         if is_complete:
             self._complete()
             return True
-        if len(self.lanes) == 1 and self.attendance.is_constant and (
-                self.clock is not None and self.clock.goes_on):
-            self._first.look_ahead()
         self.flush()           # the rest waits
         return was_anything_done
+
+    def _run_ahead(self, heard: typing.Container[str]) -> bool:
+        """Let a lane that is alone take the next steps at once; return whether it has."""
+        if self.clock is None or len(self.lanes) > 1 or not self.attendance.is_constant or (
+                self.wakes is not None or not self.takes_steps_at_once):
+            return False
+        # Each second of simulated time is looked at by others.
+        begun = self._first.run_ahead(
+            self._outbox, heard, self.clock.steps_ahead, next_due_us(self.time_us - 1, US_PER_S))
+        if begun:
+            self.clock.run_ahead(begun)
+            self.time_us = self._first.time_us
+            self.flush()       # while the autopilot is about the last of them
+        return begun > 0
 
     def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""

@@ -55,7 +55,7 @@ class Link:
 
     def __init__(self, server: HilServer, step_us: int, parameters: HilParameters) -> None:
         self.lockstep = Lockstep(server, parameters, step_us)
-        self._encoder, self._early = HilEncoder(), {}
+        self._encoder = HilEncoder()
 
     @property
     def counts(self):
@@ -75,17 +75,10 @@ class Link:
         return self.lockstep.exchange(time_us, self._frames(time_us))
 
     def _frames(self, time_us):
-        """Return a HIL_SENSOR of this time, or what was made of it before."""
-        if time_us in self._early:
-            return self._early.pop(time_us)
+        """Return a HIL_SENSOR of this time."""
         zero = (0.0, 0.0, 0.0)
         imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
         return self._encoder.sensor(time_us, imu)
-
-    def look_ahead(self, time_us):
-        """Let the frames of a step be sent on the reply to the one before."""
-        self._early[time_us] = frames = self._frames(time_us)
-        self.lockstep.look_ahead(time_us, lambda reply: frames)
 
     def service_until(self, condition) -> None:
         """Service the idle link until a condition holds."""

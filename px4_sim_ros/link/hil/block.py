@@ -9,6 +9,7 @@ import typing
 
 import psutil
 
+from px4_sim_ros.jit.code_cache import IS_PLAIN
 from px4_sim_ros.link.hil.battery_link import BatteryLink
 from px4_sim_ros.link.hil.codec import ActuatorControls
 from px4_sim_ros.link.hil.frames import HilFrames
@@ -30,11 +31,11 @@ from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.px4.boot_watch import process_at
 from px4_sim_ros.px4.shared_core import OtherCores, SharedCore, shared_core_of
-from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.block import Ahead, Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS
 
 if typing.TYPE_CHECKING:       # a process that has no motion does without it
-    from px4_sim_ros.link.hil.early_frames import EarlyFrames
+    from px4_sim_ros.link.hil.burst import Bursts
 
 TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
@@ -60,7 +61,8 @@ class HilBlock(Block):
         super().__init__(configuration)
         hil = self._hil = configuration.parameters
         self._hil_frames = HilFrames(configuration)
-        self._early_frames: EarlyFrames | None = None
+        self._bursts: Bursts | None = None
+        self.steps_ahead = 0                # that compiled code has taken
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._begins_again = hil.on_waiting == 'begin_again'
         self._link: _Link | None = None
@@ -158,28 +160,43 @@ class HilBlock(Block):
         # happens: it gets nothing more in that step.
         is_served = link.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
-        self._hil_frames.keep(inputs)
-        if is_served and link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
-            self._hil_frames.keep_truth(inputs['ground_truth/odom'])
-        if is_served and 'battery_state' in inputs:
-            link.battery.send(inputs['battery_state'], link.server.peer_host)
+        if is_served:
+            self.after_sent(time_us, inputs)
+        else:
+            self._hil_frames.keep(inputs)
 
-    def look_ahead(
-        self, time_us: int, blocks: typing.Sequence[Block | None], values: Inputs,
-    ) -> None:
-        """Send the frames of the next step as soon as the reply to this one is there, if possible.
+    def run_ahead(
+        self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,
+    ) -> Ahead | None:
+        """Take the steps that follow in compiled code, as far as they are as usual.
 
-        On a core shared with the autopilot it would gain nothing, faults may come first, and
-        a class of the user's may send something else.
+        A class of the user's may do anything else.
         """
-        if self._has_faults or self._hil.shares_core or type(self) is not HilBlock:
-            return
-        if self._early_frames is None:
-            from px4_sim_ros.link.hil.early_frames import EarlyFrames
-            c = self.configuration
-            self._early_frames = EarlyFrames(self._hil_frames, c.vehicle, c.world.step_us)
-        if self._early_frames.prepare(time_us, blocks, values):
-            self.link.lockstep.look_ahead(time_us, self._early_frames.after)
+        link = self.link
+        if self._has_faults or type(self) is not HilBlock or IS_PLAIN or not (
+                link.lockstep.is_trusted and self._has_first_imu):
+            return None
+        if self._bursts is None:
+            from px4_sim_ros.link.hil.burst import Bursts
+            self._bursts = Bursts(self._hil_frames, self.configuration, link.server, link.lockstep)
+        burst = self._bursts.run(time_us, coming, values)
+        if burst is None:
+            return None
+        self._max_up_m = max(self._max_up_m, burst.highest_m)
+        self._place_enu = burst.place_enu
+        self.steps_ahead += burst.begun
+        self._frames = burst.frames
+        self._is_exchanging = burst.waits
+        return burst
+
+    def after_sent(self, time_us: int, inputs: Inputs) -> None:
+        """Make the frames that arrive later, and send the state of the battery."""
+        link = self.link
+        self._hil_frames.keep(inputs)
+        if link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
+            self._hil_frames.keep_truth(inputs['ground_truth/odom'])
+        if 'battery_state' in inputs:
+            link.battery.send(inputs['battery_state'], link.server.peer_host)
 
     def _look_for_faults(self, faults: Faults) -> None:
         """See whether a scenario lets the autopilot stand still, or without power."""
@@ -240,7 +257,7 @@ class HilBlock(Block):
             self._counters = self._link.lockstep.status()
             self._link.server.close()
             self._link.battery.close()
-            self._link = None
+            self._link = self._bursts = None
 
     def counters(self) -> dict[str, str]:
         """Return counters of the link and figures of the motion, also after it was closed."""

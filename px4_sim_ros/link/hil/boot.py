@@ -121,6 +121,11 @@ class Boot:
         return self._watch is not None
 
     @property
+    def is_over(self) -> bool:
+        """Whether the autopilot is given no more time for it."""
+        return self._script is None and not (self._watch is not None and self._watch.is_booting)
+
+    @property
     def is_under_way(self) -> bool:
         """Whether an autopilot is connected whose boot is waited for."""
         return self._server.connected and self._watch is not None and self._watch.is_booting

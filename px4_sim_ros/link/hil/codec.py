@@ -80,7 +80,7 @@ LOCKSTEP_FLAG = 1
 
 # As plain numbers: operations on flags take a microsecond each.
 IMU_GROUPS = int(SensorFields.ACCEL | SensorFields.GYRO)
-_MAG_GROUP, _BARO_GROUP = int(SensorFields.MAG), int(SensorFields.BARO)
+MAG_GROUP, BARO_GROUP = int(SensorFields.MAG), int(SensorFields.BARO)
 _DIFFERENTIAL_PRESSURE_GROUP = int(SensorFields.DIFFERENTIAL_PRESSURE)
 
 
@@ -106,6 +106,20 @@ class HilEncoder:
         self._gps_frames = FramePacker(self._mav, mavlink.MAVLink_hil_gps_message)
         self._truth_frames = FramePacker(self._mav, mavlink.MAVLink_hil_state_quaternion_message)
 
+    @property
+    def sequence(self) -> int:
+        """The number of the next frame."""
+        return int(self._mav.seq)
+
+    @sequence.setter
+    def sequence(self, number: int) -> None:
+        self._mav.seq = number
+
+    @property
+    def sender(self) -> tuple[int, int]:
+        """Its system and its component."""
+        return self._mav.srcSystem, self._mav.srcComponent
+
     def frame(self, message: mavlink.MAVLink_message) -> bytes:
         """Return the frame of a message."""
         return packed(self._mav, message)
@@ -124,11 +138,11 @@ class HilEncoder:
             fields |= IMU_GROUPS
             force, rate = flu_to_frd(imu.specific_force_flu), flu_to_frd(imu.rate_flu)
         if magnetic_field is not None:
-            fields |= _MAG_GROUP
+            fields |= MAG_GROUP
             x, y, z = flu_to_frd(magnetic_field.field_flu_t)
             mag = (x * GAUSS_PER_TESLA, y * GAUSS_PER_TESLA, z * GAUSS_PER_TESLA)
         if pressure is not None:
-            fields |= _BARO_GROUP
+            fields |= BARO_GROUP
             pressure_hpa = pressure.pressure_pa / PA_PER_HPA
             # A pressure below zero, out of a wild drift, has no altitude.
             pressure_pa = max(pressure.pressure_pa, 0.0)
@@ -212,7 +226,7 @@ def magnetic_field_from_hil(
     message: mavlink.MAVLink_hil_sensor_message,
 ) -> Vector | None:
     """Return the field in tesla, FLU, or None when the HIL_SENSOR has none."""
-    if not has_group(message, _MAG_GROUP):
+    if not has_group(message, MAG_GROUP):
         return None
     x, y, z = frd_to_flu((message.xmag, message.ymag, message.zmag))
     return x / GAUSS_PER_TESLA, y / GAUSS_PER_TESLA, z / GAUSS_PER_TESLA
@@ -220,7 +234,7 @@ def magnetic_field_from_hil(
 
 def pressure_from_hil(message: mavlink.MAVLink_hil_sensor_message) -> float | None:
     """Return the static pressure in Pa, or None when the HIL_SENSOR has none."""
-    return message.abs_pressure * PA_PER_HPA if has_group(message, _BARO_GROUP) else None
+    return message.abs_pressure * PA_PER_HPA if has_group(message, BARO_GROUP) else None
 
 
 def gps_from_hil(

@@ -136,14 +136,6 @@ def _upper_triangle(first: float, last: float) -> list[float]:
     return triangle
 
 
-class _Early(typing.NamedTuple):
-    """Frames that were made before their step."""
-
-    time_us: int
-    inputs: Inputs             # what was to be measured
-    frames: bytes
-
-
 class HilFrames:
     """Turns the measurements of a step into the frames that an autopilot gets.
 
@@ -190,7 +182,6 @@ class HilFrames:
     def reset(self) -> None:
         """Forget what is on its way."""
         self._clock_us = 0              # of an autopilot that has got the last HIL_SENSOR
-        self._early: _Early | None = None
         self._late_frames: dict[str, Arrivals[bytes]] = {}
         self._late_groups: dict[str, Arrivals[typing.Any]] = {
             topic: self._arrivals(kind) for topic, kind in self._groups.items()
@@ -204,13 +195,7 @@ class HilFrames:
 
         :param inputs: what was measured, by topic
         """
-        early, self._early = self._early, None
-        if early is not None and early.time_us == time_us:
-            return self._as_sent(early, inputs)
-        frames = b''
-        for late in self._late_frames.values():
-            for frame in late.take(self._clock_us):
-                frames += frame
+        frames = self._take_late_frames()
         self._clock_us = time_us
         if self._late_groups:
             inputs = self._with_late_groups(time_us, inputs)
@@ -223,38 +208,56 @@ class HilFrames:
                 frames += encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
         return frames
 
-    # Before the step has come.
+    # Steps that compiled code takes: see `burst`.
 
-    def can_be_early(self, time_us: int) -> bool:
-        """Return whether all that a step has is one HIL_SENSOR, beside late frames.
-
-        What is in it was measured at its time.
-        """
-        return not self._further and not any(
-            late.arrived(time_us) for late in self._late_groups.values())
+    @property
+    def has_one_imu(self) -> bool:
+        """Whether the HIL_SENSOR of id 0 is the only one."""
+        return not self._further
 
     def is_at_once(self, topic: str) -> bool:
         """Return whether a measurement is in the frames of its own step."""
-        return topic == self.first_imu or (
-            topic in self._groups and topic not in self._late_groups)
+        return topic in self._groups and topic not in self._late_groups
 
-    def early(self, time_us: int, inputs: Inputs) -> bytes:
-        """Return the frames of the next step.
+    def arrives(self, time_us: int, before_us: int) -> bool:
+        """Return whether something late arrives in a step.
 
-        :param inputs: what will be measured then, by topic, as far as it is in them
+        :param before_us: the time of the step before, if late frames count as well
         """
-        frames = self.of(time_us, inputs)
-        self._early = _Early(time_us, inputs, frames)
-        return frames
+        return any(late.arrived(before_us) for late in self._late_frames.values()) or any(
+            late.arrived(time_us) for late in self._late_groups.values())
 
-    def _as_sent(self, early: _Early, inputs: Inputs) -> bytes:
-        """Return the frames that were sent; none if something else was measured after all."""
-        if self._late_groups:
-            self._with_late_groups(early.time_us, inputs)
-        measured = {topic: value for topic, value in inputs.items() if self.is_at_once(topic)}
-        return early.frames if measured == early.inputs else b''
+    def late_frames(self) -> bytes:
+        """Return the late frames that arrive in the next step."""
+        return b''.join(frame for late in self._late_frames.values()
+                        for frame in late.arrived(self._clock_us))
+
+    @property
+    def sequence(self) -> int:
+        """The number of the next frame."""
+        return self._encoder.sequence
+
+    @property
+    def sender(self) -> tuple[int, int]:
+        """The system and the component that send the frames."""
+        return self._encoder.sender
+
+    def take_steps(self, time_us: int, sequence: int) -> None:
+        """Take in that frames were sent up to a time, with those that arrived in the first step.
+
+        :param sequence: the number of the next one
+        """
+        self._take_late_frames()
+        self._clock_us, self._encoder.sequence = time_us, sequence
 
     # What comes later.
+
+    def _take_late_frames(self) -> bytes:
+        frames = b''
+        for late in self._late_frames.values():
+            for frame in late.take(self._clock_us):
+                frames += frame
+        return frames
 
     def keep(self, inputs: Inputs) -> None:
         """Make the frames of a step that arrive in a later one: the autopilot works meanwhile."""

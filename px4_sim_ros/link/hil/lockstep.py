@@ -17,7 +17,6 @@ next one.
 from __future__ import annotations
 
 import time
-import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -46,10 +45,6 @@ _WAITING, _FREEWHEEL, _LOCKED, _STALLED, _TERMINATED = LinkState
 _LONGEST_BOOT_US = 10 * US_PER_S
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
-
-FramesAfter = typing.Callable[[ActuatorControls], bytes]
-"""Returns the frames of the step that follows a reply."""
-
 
 class StallError(RunError):
     """The autopilot is silent and `on_stall` is `fail`."""
@@ -84,7 +79,6 @@ class Lockstep:
         self._has_begun = False                  # an autopilot was there
         self._is_off = False                     # it has no power
         self.steps = 0
-        self.early_steps = 0                     # whose frames were sent before they had begun
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self._boot.spent_s = 0.0
         self._gap: NonRepeatability | None = None             # the first one
@@ -102,9 +96,6 @@ class Lockstep:
         self._unanswered_us = NONE_US           # first step without a reply since the last one
         self._held_us = NONE_US                 # step that is held because of a stall
         self._held_reply: ActuatorControls | None = None   # what came for it meanwhile
-        self._frames_after: FramesAfter | None = None      # makes those of the next step
-        self._next_us = NONE_US                 # step that this is about
-        self._early: bytes | None = None        # frames of the next step that have been sent
 
     @property
     def state(self) -> LinkState:
@@ -130,12 +121,8 @@ class Lockstep:
         self.report.time_us, self._is_off = time_us, False
         if not self._connect():
             return False
-        early, self._early, self._frames_after = self._early, None, None
         if self._matcher.sent_us == time_us:
-            if early is not None and early != frames:
-                self.record_nondeterminism(
-                    'its frames had been sent before something else was measured')
-            return early is not None
+            return False
         is_first = self._matcher.sent_us == NONE_US
         if is_first:
             self._boot.begin_first_step()
@@ -149,23 +136,38 @@ class Lockstep:
         self._server.send(frames)
         self._matcher.add_step(time_us)
 
-    def look_ahead(self, time_us: int, frames_after: FramesAfter) -> None:
-        """Send the frames of the next step as soon as the reply to this one has come.
+    @property
+    def is_trusted(self) -> bool:
+        """Whether each step is answered, as far as is known."""
+        return self.report.state is _LOCKED and self._boot.is_over and not (
+            self._untrusted or self._gap_expected or self._looked_at or self._held_reply)
 
-        :param time_us: of the next step
-        :param frames_after: makes them of the reply; none, if they are made when their step comes
+    @property
+    def system(self) -> int:
+        """The system id of the autopilot; 0 before it has said something."""
+        return self._matcher.decoder.system or 0
+
+    def take_steps(
+        self, begun: int, time_us: int, command: ActuatorControls, sent_s: float, waited_s: float,
+        *, is_sent: bool,
+    ) -> None:
+        """Take in that compiled code has exchanged steps.
+
+        :param begun: how many were begun; those before each were answered
+        :param time_us: of the last one
+        :param command: the last reply
+        :param sent_s: wall time when the last frames were sent
+        :param waited_s: wall time in waits for replies
+        :param is_sent: whether the frames of the last one were sent
         """
-        # One that leaves out replies may not be asked for the next one.
-        if self.state is _LOCKED and not (self._untrusted or self._gap_expected):
-            self._next_us, self._frames_after = time_us, frames_after
-
-    def _send_early(self, frames: bytes) -> None:
-        """Send the frames of the next step, if they could be made."""
-        self._frames_after = None
-        if frames:
-            self._send(self._next_us, frames)
-            self._early = frames
-            self.early_steps += 1
+        self._matcher.take_replies(begun, command.time_us)
+        if is_sent:
+            self._matcher.add_step(time_us)
+        self._command, self._sent_s = command, sent_s
+        self.steps += begun
+        self.waited_s += waited_s
+        self.report.time_us, self.report.replied_s = time_us, time.monotonic()
+        self._unanswered_us = NONE_US
 
     def exchange(self, time_us: int, frames: bytes) -> ActuatorControls | None:
         """Return the command that ends the step at `time_us`; send `frames` if not sent yet.
@@ -242,9 +244,8 @@ class Lockstep:
         is_connected = self._connect()
         self._boot.spent_s = boot_s   # what is waited here is no time of a step
         if is_connected:
-            if self._early is None:       # else its reply comes, which is read in its step
-                reply = self._matcher.reply_to(self._held_us, self._server.receive(0.0))
-                self._held_reply = reply or self._held_reply
+            reply = self._matcher.reply_to(self._held_us, self._server.receive(0.0))
+            self._held_reply = reply or self._held_reply
             self._has_gone()
             self._send_heartbeat_if_due()
 
@@ -392,8 +393,6 @@ class Lockstep:
                 self._send_heartbeat_if_due()
                 rests = self.report.state is _LOCKED and self._silence.rests()
             reply = matcher.reply_to(time_us, data)
-            if reply is not None and self._frames_after is not None:
-                self._send_early(self._frames_after(reply))
             if matcher.answered_us != answered_us:
                 self._lock(time_us)
             if reply is not None or not server.connected:

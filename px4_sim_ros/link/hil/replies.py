@@ -173,6 +173,13 @@ class ReplyMatcher:
         self.sent_us = time_us
         self._pending_us.append(time_us)
 
+    def take_replies(self, count: int, time_us: int) -> None:
+        """Count replies that came in time, one to each step up to a time."""
+        self.replies += count
+        self.answered_us = time_us
+        self._last_us = time_us, time_us
+        self._pending_us.clear()
+
     def reply_to(self, time_us: int, data: bytes) -> ActuatorControls | None:
         """Count the controls in `data` and return those that are the reply to `time_us`."""
         reply = None

@@ -98,7 +98,7 @@ class HilServer:
         self._awake = WaitingAwake() if stays_awake else None
         self._client: socket.socket | None = None
         self._is_retired = False
-        self._unsent = b''
+        self._unsent = self._unread = b''
         self.count: Count = lambda trouble, sentence: None
         """Counts what is dropped, and who is refused."""
         self._listener = bound_socket('TCP', host, port)
@@ -186,6 +186,31 @@ class HilServer:
             return
         self._unsent = data[sent:]
 
+    # For compiled code that exchanges steps on the same socket.
+
+    @property
+    def number(self) -> int:
+        """The number of the client's socket; -1 while there is none, or something is left to do."""
+        if self._client is None or self._is_retired or self._unsent or self._unread:
+            return -1
+        return self._client.fileno()
+
+    @property
+    def waits_awake(self) -> bool:
+        """Whether a reply is waited for without sleeping."""
+        return self._awake is not None and self._awake.look(time.perf_counter())
+
+    def put_back(self, data: bytes) -> None:
+        """Let bytes that were read be the next that `receive` returns."""
+        self._unread = data
+
+    def send_rest(self, data: bytes, sent: int) -> None:
+        """Send what is left of bytes of which some were sent; less than 0: none were."""
+        if sent > 0:
+            self._unsent = data[sent:]
+        else:
+            self.send(data)
+
     def _count_drop(self) -> None:
         self.count('dropped_sends', 'the autopilot does not read what is sent to it; dropped'
                    ' frames are counted as dropped_sends')
@@ -210,6 +235,8 @@ class HilServer:
         """
         if not self.connected:
             return b''
+        if self._unread:
+            return self._read()
         if self._awake is not None and (data := self._receive_awake(self._awake, timeout_s)):
             return data
         if self._client is None:
@@ -236,6 +263,9 @@ class HilServer:
         """Return the bytes of the client; close the connection at its end."""
         if self._client is None:
             return b''
+        if self._unread:
+            data, self._unread = self._unread, b''
+            return data
         try:
             data = self._client.recv(_RECEIVE_BYTES)
         except BlockingIOError:
@@ -261,7 +291,8 @@ class HilServer:
         if self._client is not None:
             self._poll.unregister(self._client)
             self._client.close()
-        self._client, self._is_retired, self._unsent = None, False, b''
+        self._client, self._is_retired = None, False
+        self._unsent = self._unread = b''
 
     def close(self) -> None:
         """Close everything and free the port."""

@@ -10,7 +10,6 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.jit.code_cache import IS_PLAIN
 from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.body.alterations import Alterations
 from px4_sim_ros.model.body.battery import Battery
@@ -56,15 +55,6 @@ _truth_of = fast_namedtuple(Truth)
 _NOTHING = (0.0, 0.0, 0.0)
 _SETTLING_US, _AT_REST = 20_000_000, 1e-6      # m/s and rad/s
 _EAST_DEG = 90.0       # the heading of body axes that are those of the world
-
-
-class Twin(typing.NamedTuple):
-    """A motion that follows another one, to be a step ahead of it."""
-
-    memory: Memory
-    plant: Plant                                 # its tables have to stay where they are
-    anchors: np.ndarray
-    advance: typing.Callable[[], bool]
 
 
 class Dynamics:
@@ -117,7 +107,6 @@ class Dynamics:
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
         self._shakings = _shakings(parameters, vehicle, step_us, seed)
-        self._drawn: list[float] = []          # from them, for the next step
         self._adaptive = (
             None if parameters.integrator in FIXED
             else _adaptive(parameters, vehicle, len(self.state)))
@@ -204,8 +193,7 @@ class Dynamics:
             raise _not_finite(references)
         self._hold(*wind_enu, *self.force_enu, *references)
         if self._is_in_vortex_ring:
-            self._plant.rotors[:, SHAKING] = self._draw_shakings()
-            self._drawn.clear()
+            self._plant.rotors[:, SHAKING] = [shaking.next() for shaking in self._shakings]
         if self._adaptive is None:
             is_valid = self._advance()
         else:
@@ -214,48 +202,36 @@ class Dynamics:
         self.time_us += self._step_us
         return self._truth(is_valid)
 
-    # Ahead of its time.
+    # Steps that compiled code takes: see `link.hil.burst`.
 
     @property
-    def is_predictable(self) -> bool:
-        """Whether a twin can have its motion."""
-        return self._adaptive is None and not IS_PLAIN
+    def is_plain(self) -> bool:
+        """Whether compiled code alone can take the next step."""
+        return self._adaptive is None and self._center is _NOTHING and (
+            not self._is_in_vortex_ring)
 
-    def twin(self, imu: np.ndarray) -> Twin:
-        """Return a twin of this motion, with the sample of an IMU.
+    @property
+    def arrays(self) -> tuple[Memory, Plant, np.ndarray]:
+        """Its memory, its plant and the anchors of its feet, which stay where they are."""
+        return self._memory, self._plant, self._held.anchors
 
-        :param imu: the numbers of the IMU, see `felt`
+    @property
+    def substeps(self) -> tuple[float, int, bool]:
+        """Their length (s), how many a step has, and whether they are those of `rk4`."""
+        return self._of_a_step
+
+    def take_steps(self, steps: int, *, is_valid: bool = True) -> Truth:
+        """Take in that compiled code has taken steps in the memory; return the motion now.
+
+        :raises DivergedError: it has left all bounds
         """
-        memory, plant, anchors = Memory(self._plant), self._plant.copy(), self.anchors.copy()
-        advance = functools.partial(
-            advance_of(memory, plant, anchors, imu), *self._of_a_step)
-        return Twin(memory, plant, anchors, advance)
+        self.time_us += steps * self._step_us
+        return self._truth(is_valid)
 
-    def lets_follow(self, twin: Twin) -> bool:
-        """Synchronise a twin with this state; return whether it moves as this does."""
-        twin.memory.all[:] = self._memory.all
-        twin.anchors[:] = self._held.anchors
-        twin.plant.rotors[:] = self._plant.rotors
-        if self._is_in_vortex_ring:
-            twin.plant.rotors[:, SHAKING] = self._draw_shakings()
-        return self._center is _NOTHING
-
-    def truth_of(self, twin: Twin) -> Truth:
-        """Return the motion of a twin that is a step ahead."""
-        x = twin.memory.numbers()
-        return _truth_of((self.time_us + self._step_us, *self._motion(x),
-                          self._wheels and self._wheels.of(x)))
-
-    def battery_of(self, twin: Twin) -> BatteryStatus | None:
-        """Return the battery of a twin that is a step ahead; None if the vehicle has none."""
-        bus, _ = self._bus_and_ring(twin.memory.numbers())
-        return self._battery_in(
-            bus, twin.memory.state[self._packs:].tolist(), self.time_us + self._step_us)
-
-    def _draw_shakings(self) -> list[float]:
-        """Return how the rotors are shaken in the next step, whenever that is taken."""
-        self._drawn = self._drawn or [shaking.next() for shaking in self._shakings]
-        return self._drawn
+    def truth_of(self, numbers: typing.Sequence[float], time_us: int) -> Truth:
+        """Return the motion after a step, by the state and all that follows it in the memory."""
+        x = tuple(numbers)
+        return _truth_of((time_us, *self._motion(x), self._wheels and self._wheels.of(x)))
 
     def _adapt(self, integrator: Adaptive) -> None:
         """Integrate the state over one step."""
@@ -291,16 +267,11 @@ class Dynamics:
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
-        return self._battery_in(self._bus, self._charges(), self.time_us)
-
-    def _battery_in(
-        self, bus: tuple[float, float], charges: list[float], time_us: int,
-    ) -> BatteryStatus | None:
         if self._battery is None:
             return None
         return BatteryStatus(
-            time_us, *bus, self._battery.charge_ah(charges), self._battery.capacity_ah,
-            self._battery.model.capacity_ah)
+            self.time_us, *self._bus, self._battery.charge_ah(self._charges()),
+            self._battery.capacity_ah, self._battery.model.capacity_ah)
 
     def lift_n(self, rotors: typing.Iterable[int]) -> float:
         """Return the thrust of these rotors along body z at the time of the last truth."""

@@ -30,6 +30,17 @@ def density_kg_m3(
     return density
 
 
+def pressure_pa(
+    altitude_m: float, sea_level_pressure_pa: float, sea_level_temperature_k: float,
+) -> float:
+    """Return the static pressure."""
+    ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / sea_level_temperature_k
+    if ratio <= 0.0:
+        return 0.0
+    pressure: float = sea_level_pressure_pa * ratio ** _PRESSURE_EXPONENT
+    return pressure
+
+
 def pressure_altitude_m(
     pressure_pa: float, sea_level_pressure_pa: float, sea_level_temperature_k: float,
 ) -> float:
@@ -54,12 +65,8 @@ class Atmosphere:
         return self.sea_level_temperature_k - LAPSE_RATE_K_M * altitude_m
 
     def pressure_pa(self, altitude_m: float) -> float:
-        """Return the static pressure."""
-        ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / self.sea_level_temperature_k
-        if ratio <= 0.0:
-            return 0.0
-        pressure: float = self.sea_level_pressure_pa * ratio ** _PRESSURE_EXPONENT
-        return pressure
+        """Return `pressure_pa` of this atmosphere."""
+        return pressure_pa(altitude_m, self.sea_level_pressure_pa, self.sea_level_temperature_k)
 
     def density_kg_m3(self, altitude_m: float) -> float:
         """Return `density_kg_m3` of this atmosphere."""

@@ -46,6 +46,23 @@ def local_field_t(frame: LocalFrame, position_enu: Vector, year: float) -> Vecto
     return frame.turned_from_place(place, field_enu_t(place, year))
 
 
+def field_at(
+    position_enu: Vector, home_t: Vector, slopes_t_m: tuple[Vector, Vector, Vector],
+) -> Vector:
+    """Return a field in tesla at a position.
+
+    :param slopes_t_m: how it changes to the east, to the north and upwards
+    """
+    x, y, z = position_enu
+    bx, by, bz = home_t
+    (ex, ey, ez), (nx, ny, nz), (ux, uy, uz) = slopes_t_m
+    return (
+        bx + x * ex + y * nx + z * ux,
+        by + x * ey + y * ny + z * uy,
+        bz + x * ez + y * nz + z * uz,
+    )
+
+
 class MagneticField:
     """The main field around home: its value there and its slope along each axis.
 
@@ -56,19 +73,13 @@ class MagneticField:
 
     def __init__(self, frame: LocalFrame, year: float) -> None:
         """Ask the model once at home and by central differences 1 km around it."""
-        self._home = local_field_t(frame, (0.0, 0.0, 0.0), year)
-        self._slopes = tuple(_slope(frame, axis, year) for axis in range(3))
+        self.home_t = local_field_t(frame, (0.0, 0.0, 0.0), year)
+        self.slopes_t_m = (
+            _slope(frame, 0, year), _slope(frame, 1, year), _slope(frame, 2, year))
 
     def at(self, position_enu: Vector) -> Vector:
         """Return the field in tesla at a local position, both on the local frame's axes."""
-        x, y, z = position_enu
-        bx, by, bz = self._home
-        (ex, ey, ez), (nx, ny, nz), (ux, uy, uz) = self._slopes
-        return (
-            bx + x * ex + y * nx + z * ux,
-            by + x * ey + y * ny + z * uy,
-            bz + x * ez + y * nz + z * uz,
-        )
+        return field_at(position_enu, self.home_t, self.slopes_t_m)
 
 
 def _slope(frame: LocalFrame, axis: int, year: float) -> Vector:

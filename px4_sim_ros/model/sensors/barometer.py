@@ -7,10 +7,13 @@ import dataclasses
 import math
 import typing
 
+import numpy as np
+
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.model.sensors.noise import GaussMarkov
+from px4_sim_ros.model.sensors.noise import Ahead, GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -39,6 +42,23 @@ class PressureMeasurement(typing.NamedTuple):
     variance: float
 
 
+def sampled_pressure_pa(
+    pressure_pa: float, time_s: float, wander_pa: float, noise_pa: float, drift_pa_s: float,
+    warm_up_pa: float, warm_up_time_s: float,
+) -> float:
+    """Return a sample of a pressure, with the errors of its time."""
+    drift = drift_pa_s * time_s + wander_pa + warm_up_pa * math.exp(-time_s / warm_up_time_s)
+    return pressure_pa + drift + noise_pa
+
+
+def dynamic_pressure_pa(
+    density_kg_m3: float, velocity_enu: Vector, wind_enu: Vector,
+) -> float:
+    """Return rho v^2 / 2 of the horizontal velocity relative to the air."""
+    east, north = velocity_enu[0] - wind_enu[0], velocity_enu[1] - wind_enu[1]
+    return 0.5 * density_kg_m3 * (east * east + north * north)
+
+
 class Barometer:
     """The sensor."""
 
@@ -51,6 +71,12 @@ class Barometer:
         self._wander = GaussMarkov(
             p.wander_pa, p.wander_correlation_time_s, world.period_us(name) / US_PER_S,
             NormalStream(world.seed, f'{name}/wander'))
+        self.noise = Ahead(2, self._fill)
+        """The wander and the white noise of the samples to come, Pa."""
+
+    def _fill(self, rows: np.ndarray) -> None:
+        rows[:, 0] = [self._wander.next() for _ in rows]
+        rows[:, 1] = self._parameters.noise_pa * self._stream.take(len(rows))
 
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> PressureMeasurement:
         """Return the sample at the truth's time."""
@@ -58,27 +84,34 @@ class Barometer:
         altitude_m = self._home_altitude_m + truth.position_enu[2]
         pressure = self._atmosphere.pressure_pa(altitude_m)
         if p.wind_pressure_coefficient:
-            pressure -= p.wind_pressure_coefficient * self._dynamic_pressure_pa(
-                altitude_m, truth, inputs)
-        time_s = truth.time_us / US_PER_S
-        drift = (
-            p.drift_pa_s * time_s + self._wander.next()
-            + p.warm_up_pa * math.exp(-time_s / p.warm_up_time_s))
+            pressure -= p.wind_pressure_coefficient * dynamic_pressure_pa(
+                self._atmosphere.density_kg_m3(altitude_m),
+                to_world(matrix(truth.attitude), truth.velocity_flu), inputs.wind_enu)
+        wander_pa, noise_pa = self.noise.next()
         return PressureMeasurement(
-            truth.time_us, pressure + drift + p.noise_pa * self._stream.next(),
-            p.noise_pa * p.noise_pa)
+            truth.time_us, sampled_pressure_pa(
+                pressure, truth.time_us / US_PER_S, wander_pa, noise_pa, p.drift_pa_s,
+                p.warm_up_pa, p.warm_up_time_s), self.variance)
+
+    is_plain = True
+    """No sample is rounded."""
+
+    @property
+    def variance(self) -> float:
+        """Of the noise of a sample, Pa^2."""
+        return self._parameters.noise_pa * self._parameters.noise_pa
+
+    def constants(self) -> dict[str, float]:
+        """Return what `sensing` computes a sample with."""
+        p = self._parameters
+        return {
+            'drift_pa_s': p.drift_pa_s, 'warm_up_pa': p.warm_up_pa,
+            'warm_up_time_s': p.warm_up_time_s,
+            'wind_pressure_coefficient': p.wind_pressure_coefficient,
+            'home_altitude_m': self._home_altitude_m,
+            'sea_level_pressure_pa': self._atmosphere.sea_level_pressure_pa,
+            'sea_level_temperature_k': self._atmosphere.sea_level_temperature_k}
 
     def skip(self, samples: int) -> None:
         """Skip samples: the noise advances as if they had been measured."""
-        self._stream.skip(samples)
-        self._wander.skip(samples)
-
-    def _dynamic_pressure_pa(
-        self, altitude_m: float, truth: Truth, inputs: SensorInputs,
-    ) -> float:
-        """Return rho v^2 / 2 of the horizontal velocity relative to the air."""
-        east, north, _ = to_world(matrix(truth.attitude), truth.velocity_flu)
-        wind_east, wind_north, _ = inputs.wind_enu
-        east, north = east - wind_east, north - wind_north
-        density = self._atmosphere.density_kg_m3(altitude_m)
-        return 0.5 * density * (east * east + north * north)
+        self.noise.skip(samples)

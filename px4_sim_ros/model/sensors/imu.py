@@ -30,6 +30,7 @@ from px4_sim_ros.model.sensors.mounting import mounting_rotation, velocity_flu
 from px4_sim_ros.model.sensors.noise import (
     ACCELERATION,
     RATE,
+    Ahead,
     Converter,
     RotorVibration,
     VectorNoise,
@@ -268,14 +269,17 @@ class Imu:
         return self._position is None and self._means is None and all(
             triad.is_plain for triad in (self._accel, self._gyro))
 
-    def draw(self) -> tuple[float, ...]:
-        """Return the noise of the next sample: 6 numbers of each `VectorNoise`."""
-        return self._accel.draw() + self._gyro.draw()
+    @property
+    def noise(self) -> tuple[Ahead, Ahead]:
+        """Of the accelerometer and the gyro: bias and white noise of the samples to come."""
+        return self._accel.noise, self._gyro.noise
 
-    def plain_sample(self, time_us: int, force: Vector, rate: Vector) -> ImuMeasurement | None:
-        """Return the sample of a plain IMU that has noise already; None beyond its range."""
-        if not (self._accel.holds(force) and self._gyro.holds(rate)):
-            return None
+    def constants(self) -> dict[str, float]:
+        """Return what `sensing` limits a sample of a plain IMU with."""
+        return {'accel_limit': self._accel.limit, 'gyro_limit': self._gyro.limit}
+
+    def sample(self, time_us: int, force: Vector, rate: Vector) -> ImuMeasurement:
+        """Return the measurement of a plain IMU that `sensing` has computed."""
         return _measurement_of((time_us, force, rate, self._accel.variance, self._gyro.variance))
 
     def skip(self, samples: int) -> None:
@@ -301,8 +305,8 @@ class _Triad:
         vibration: RotorVibration | None,
     ) -> None:
         self._axes = None if axes == _IDENTITY else axes
-        self._add_noise, self.skip, self.draw = noise.add_to, noise.skip, noise.draw
-        self._convert, self.holds = converter.read, converter.holds
+        self._add_noise, self.skip, self.noise = noise.add_to, noise.skip, noise.ahead
+        self._convert, self.limit = converter.read, converter.limit
         self._vibration = vibration
         self.is_plain = self._axes is None and vibration is None and not converter.resolution
         self.variance = noise.variance

@@ -11,7 +11,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import matrix, to_body, to_world
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
-from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
+from px4_sim_ros.model.sensors.noise import Ahead, Converter, VectorNoise, numbered
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -48,6 +48,16 @@ class MagneticFieldMeasurement(typing.NamedTuple):
     variance: float
 
 
+def field_in_vehicle(
+    field_t: Vector, hard_iron_t: Vector, field_per_current_t_a: Vector, current_a: float,
+) -> Vector:
+    """Return a field with what the vehicle itself adds, T, both in the sensor's axes."""
+    x, y, z = field_t
+    hx, hy, hz = hard_iron_t
+    cx, cy, cz = field_per_current_t_a
+    return x + hx + current_a * cx, y + hy + current_a * cy, z + hz + current_a * cz
+
+
 class Magnetometer:
     """The sensor."""
 
@@ -74,13 +84,37 @@ class Magnetometer:
     ) -> MagneticFieldMeasurement:
         """Return the sample at the truth's time."""
         earth = to_body(matrix(truth.attitude), self._earth.at(truth.position_enu))
-        x, y, z = to_world(self._axes, earth)         # only the product of matrix and vector
-        hx, hy, hz = self._hard_iron
-        cx, cy, cz = self._field_per_current
-        current = inputs.current_a
-        field = x + hx + current * cx, y + hy + current * cy, z + hz + current * cz
+        field = field_in_vehicle(
+            to_world(self._axes, earth), self._hard_iron,      # only matrix times vector
+            self._field_per_current, inputs.current_a)
         return MagneticFieldMeasurement(
-            truth.time_us, self._converter.read(self._noise.add_to(field)), self._noise.variance)
+            truth.time_us, self._converter.read(self._noise.add_to(field)), self.variance)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no sample is rounded."""
+        return not self._converter.resolution
+
+    @property
+    def noise(self) -> Ahead:
+        """The bias and the white noise of the samples to come."""
+        return self._noise.ahead
+
+    @property
+    def variance(self) -> float:
+        """Of the white noise of a sample, T^2."""
+        return self._noise.variance
+
+    def constants(self) -> dict[str, float]:
+        """Return what `sensing` computes a sample with."""
+        return {
+            **numbered('field', self._earth.home_t),
+            **numbered('field_east', self._earth.slopes_t_m[0]),
+            **numbered('field_north', self._earth.slopes_t_m[1]),
+            **numbered('field_up', self._earth.slopes_t_m[2]),
+            **numbered('mag_axes', self._axes), **numbered('hard_iron', self._hard_iron),
+            **numbered('field_per_current', self._field_per_current),
+            'mag_limit': self._converter.limit}
 
     def skip(self, samples: int) -> None:
         """Skip samples: the noise advances as if they had been measured."""

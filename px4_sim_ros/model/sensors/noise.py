@@ -3,9 +3,10 @@
 """Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 
-import itertools
 import math
 import typing
+
+import numpy as np
 
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.random_streams import NormalStream
@@ -21,6 +22,8 @@ from px4_sim_ros.model.truth import Truth
 #
 # A sensor's sample is the mean since the one before. A harmonic n turns by x = n w h meanwhile;
 # its mean is its value x/2 earlier, times sin(x/2) / (x/2).
+
+_ROWS_AHEAD = 256
 
 HARMONICS = 3
 ACCELERATION, RATE = 2, 1
@@ -77,6 +80,49 @@ class RotorVibration:
             a, b, c = (math.tau * self._stream.uniform() for _ in range(3))
             self._phases[rotor, harmonic] = a, b, c
         return self._phases[rotor, harmonic]
+
+
+def numbered(name: str, values: typing.Iterable[float]) -> dict[str, float]:
+    """Return values as fields of a record: `name_0`, `name_1`, and so on."""
+    return {f'{name}_{i}': value for i, value in enumerate(values)}
+
+
+class Ahead:
+    """Noise of samples to come: rows that are drawn many at a time, and used one after the other.
+
+    Compiled code reads `rows` from `at` on, and `skip` says how many it has used.
+    """
+
+    def __init__(self, numbers: int, fill: typing.Callable[[np.ndarray], None]) -> None:
+        """Draw nothing yet.
+
+        :param numbers: of a row
+        :param fill: sets the next rows
+        """
+        self.rows = np.empty((_ROWS_AHEAD, numbers))
+        self._fill = fill
+        self._lists: list[list[float]] = []
+        self.at = _ROWS_AHEAD      # the next row
+
+    @property
+    def left(self) -> int:
+        """How many rows from `at` on are drawn: at least one."""
+        if self.at == _ROWS_AHEAD:
+            self._fill(self.rows)
+            self._lists, self.at = self.rows.tolist(), 0
+        return _ROWS_AHEAD - self.at
+
+    def next(self) -> list[float]:
+        """Return the numbers of the next sample."""
+        at = self.at if self.at < _ROWS_AHEAD else _ROWS_AHEAD - self.left
+        self.at = at + 1
+        return self._lists[at]
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by."""
+        while samples:
+            passed = min(samples, self.left)
+            self.at, samples = self.at + passed, samples - passed
 
 
 class GaussMarkov:
@@ -156,44 +202,40 @@ class VectorNoise:
         self._stream = NormalStream(seed, name)
         self._sigma = noise_density / math.sqrt(period_s)
         self.variance = self._sigma * self._sigma      # of the white part of one sample
-        self._next_numbers = self._stream.next3
         # The bias has a stream of its own, so that the white noise is the same without it.
         bias_stream = NormalStream(seed, f'{name}/bias')
         x, y, z = (turn_on * n for n in bias_stream.next3())
         self._drift = GaussMarkovVector(
             random_walk, correlation_time_s, period_s, bias_stream) if random_walk else None
-        self._turn_on = x, y, z
         # Without one nothing is to change, not even the sign of a zero.
-        self._next_bias = self._drifted if self._drift is not None else itertools.repeat(
-            (x, y, z) if turn_on else (-0.0, -0.0, -0.0)).__next__
-        self._drawn: tuple[Vector, Vector] | None = None      # bias and numbers of the next sample
+        self._turn_on = (x, y, z) if turn_on or random_walk else (-0.0, -0.0, -0.0)
+        self.ahead = Ahead(6, self._fill)
 
-    def _drifted(self) -> Vector:
-        assert self._drift is not None
-        (x, y, z), (a, b, c) = self._turn_on, self._drift.next()
-        return x + a, y + b, z + c
-
-    def draw(self) -> tuple[float, ...]:
-        """Return the next sample's bias and white noise, which it has whenever it is taken."""
-        self._drawn = bias, (n, m, k) = self._drawn or (self._next_bias(), self._next_numbers())
-        sigma = self._sigma
-        return *bias, sigma * n, sigma * m, sigma * k
+    def _fill(self, rows: np.ndarray) -> None:
+        """Set the bias and the white noise of the next samples."""
+        rows[:, :3] = self._turn_on
+        if self._drift is not None:
+            rows[:, :3] += [self._drift.next() for _ in rows]
+        rows[:, 3:] = self._sigma * self._stream.take(3 * len(rows)).reshape(-1, 3)
 
     def add_to(self, value: Vector) -> Vector:
         """Return `value` with the noise of the next sample."""
         x, y, z = value
-        (a, b, c), (n, m, k) = self._drawn or (self._next_bias(), self._next_numbers())
-        self._drawn = None
-        sigma = self._sigma
-        return x + a + sigma * n, y + b + sigma * m, z + c + sigma * k
+        a, b, c, n, m, k = self.ahead.next()
+        return x + a + n, y + b + m, z + c + k
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by."""
-        if self._drawn is not None and samples:
-            self._drawn, samples = None, samples - 1
-        self._stream.skip(3 * samples)
-        if self._drift is not None:
-            self._drift.skip(samples)
+        self.ahead.skip(samples)
+
+
+def within(value: Vector, limit: float) -> Vector:
+    """Return a value with each axis within a limit."""
+    x, y, z = value
+    # NaN is passed on: so the order of the comparison.
+    if x * x + y * y + z * z <= limit * limit:
+        return value
+    return (max(min(x, limit), -limit), max(min(y, limit), -limit), max(min(z, limit), -limit))
 
 
 class Converter:
@@ -205,24 +247,14 @@ class Converter:
         :param resolution: 0 for an infinitely fine one
         """
         # The last step within the limit.
-        self._limit = math.floor(limit / resolution) * resolution if resolution else limit
-        self._limit_squared = self._limit * self._limit
+        self.limit = math.floor(limit / resolution) * resolution if resolution else limit
         self.resolution = resolution
-
-    def holds(self, value: Vector) -> bool:
-        """Return whether a value is surely within the limit on each axis."""
-        x, y, z = value
-        return x * x + y * y + z * z <= self._limit_squared
 
     def read(self, value: Vector) -> Vector:
         """Return `value` within the limit and rounded to the nearest step."""
-        x, y, z = value
-        # NaN is passed on: so the order of the comparison, and no round().
-        if not x * x + y * y + z * z <= self._limit_squared:
-            limit = self._limit
-            x, y, z = (max(min(v, limit), -limit) for v in value)
+        x, y, z = within(value, self.limit)
         step = self.resolution
         if step:
-            remainder = math.remainder
+            remainder = math.remainder         # passes NaN on, which round() does not
             x, y, z = x - remainder(x, step), y - remainder(y, step), z - remainder(z, step)
         return x, y, z

@@ -16,9 +16,16 @@ _ENDLESS = 50.0
 _PERPENDICULAR = 1e-3
 
 
-def _limited(control: float, least: float) -> float:
-    """Return a control within its limits; NaN stays NaN, and no motion takes that."""
-    return max(min(control, 1.0), least)
+def actuator_reference(control: float, least: float, gain: float, center: float) -> float:
+    """Return what a control, limited to `least` to 1, asks of a motor or a servo.
+
+    NaN stays NaN, and no motion takes that.
+
+    :param gain: speed (rad/s) or angle (rad) at control 1, from that at control 0
+    :param center: that at control 0
+    """
+    value = gain * max(min(control, 1.0), least)
+    return value + center if center else value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +50,12 @@ class Servo(Actuator):
 
     def reference_rad(self, control: float) -> float:
         """Return the angle asked for by a control, which is limited to -1..1."""
-        angle = (-1.0 if self.reverse else 1.0) * self.travel_rad * _limited(control, -1.0)
-        return angle + self.center_rad if self.center_rad else angle
+        return actuator_reference(control, -1.0, self.gain_rad, self.center_rad)
+
+    @property
+    def gain_rad(self) -> float:
+        """The angle at control 1, from that at control 0."""
+        return -self.travel_rad if self.reverse else self.travel_rad
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +72,12 @@ class Motor(Actuator):
 
     def reference_rad_s(self, control: float) -> float:
         """Return the speed asked for by a control, which is limited to 0 or -1 to 1."""
-        return self.max_speed_rad_s * _limited(control, -1.0 if self.reversible else 0.0)
+        return actuator_reference(control, self.least_control, self.max_speed_rad_s, 0.0)
+
+    @property
+    def least_control(self) -> float:
+        """The lowest control that it follows."""
+        return -1.0 if self.reversible else 0.0
 
 
 @dataclasses.dataclass(frozen=True)

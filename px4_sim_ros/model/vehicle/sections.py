@@ -73,6 +73,19 @@ class Body(Parameters):
                 ' has that')
 
 
+def rotor_reference_rad_s(
+    command: float, gain_rad_s: float, offset_rad_s: float, most_rad_s: float, reversible: bool,
+) -> float:
+    """Return the speed asked for by a motor control; backwards it idles nowhere."""
+    if command < 0.0 and reversible:
+        return max(gain_rad_s * command - offset_rad_s, -most_rad_s)
+    # Comparisons take a third of the time of `min` and `max`.
+    speed = gain_rad_s * command + offset_rad_s
+    if speed > most_rad_s:
+        return most_rad_s
+    return speed if speed > 0.0 else 0.0
+
+
 @dataclasses.dataclass(frozen=True)
 class RotorModel(Parameters):
     """What all rotors of a vehicle have in common.
@@ -103,15 +116,10 @@ class RotorModel(Parameters):
     reversible: bool = parameter('a negative command turns it backwards', default=False)
 
     def reference_rad_s(self, command: float) -> float:
-        """Return the speed asked for by a motor control; backwards it idles nowhere."""
-        if command < 0.0 and self.reversible:
-            return max(self.command_gain_rad_s * command - self.command_offset_rad_s,
-                       -self.max_speed_rad_s)
-        # Comparisons take a third of the time of `min` and `max`.
-        speed = self.command_gain_rad_s * command + self.command_offset_rad_s
-        if speed > self.max_speed_rad_s:
-            return self.max_speed_rad_s
-        return speed if speed > 0.0 else 0.0
+        """Return `rotor_reference_rad_s` of this model."""
+        return rotor_reference_rad_s(
+            command, self.command_gain_rad_s, self.command_offset_rad_s, self.max_speed_rad_s,
+            self.reversible)
 
     @property
     def disc_area_m2(self) -> float:

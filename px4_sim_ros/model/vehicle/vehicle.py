@@ -304,6 +304,12 @@ class Vehicle:
         angles = [servo.reference_rad(controls[servo.control]) for servo in self.servos]
         return References.of((*speeds, *motors, *angles), len(angles))
 
+    def as_references(self, values: typing.Sequence[float]) -> tuple[float, ...]:
+        """Return the references of all actuators, given as numbers, as `references` does."""
+        if not self.actuator_indices:
+            return tuple(values)
+        return References.of(values, len(self.servos))
+
     @functools.cached_property
     def _rotor_controls(self) -> tuple[tuple[int, RotorModel, bool], ...]:
         """Of each rotor: the index of its control, its model, whether it stops at 0."""

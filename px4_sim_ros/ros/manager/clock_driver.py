@@ -132,9 +132,14 @@ class ClockDriver:
         return self.clock.speed_factor
 
     @property
-    def goes_on(self) -> bool:
-        """Whether the next step begins as soon as the one that is under way is complete."""
-        return self.clock.goes_on
+    def steps_ahead(self) -> int:
+        """How many steps may follow the one that is under way at once."""
+        return self.clock.steps_ahead
+
+    def run_ahead(self, steps: int) -> None:
+        """Record that the step under way is complete, and so many have begun since."""
+        self.clock.run_ahead(steps)
+        self._on_complete()
 
     def begin(self) -> int | None:
         """Return the time of the step that begins now; None while none may begin."""
