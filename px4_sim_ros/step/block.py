@@ -58,17 +58,17 @@ class Ahead(typing.Protocol):
     begun: int
     """How many steps have begun; all but the last one are complete."""
     waits: bool
-    """Whether the last one waits for its reply; else it goes on after the blocks of `outputs`."""
+    """Whether the last one waits for its reply; else it continues after the blocks of `outputs`."""
     models_s: float
     """Wall time in models."""
     bridge_s: float
     """All other wall time."""
 
     def outputs(self, step: int) -> list[Outputs]:
-        """Return what the first blocks of a step have put out, in their order."""
+        """Return the outputs of the first blocks of a step, in their order."""
 
     def finished(self, step: int) -> Outputs:
-        """Return what has finished the step before one."""
+        """Return the outputs that have finished the step before one."""
 
 
 class Block:

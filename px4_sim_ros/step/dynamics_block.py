@@ -17,7 +17,7 @@ from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
 from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.timebase import Arrivals, is_due
-from px4_sim_ros.model.truth import STILL, Truth
+from px4_sim_ros.model.truth import STILL, BatteryStatus
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.step.block import (
@@ -87,7 +87,9 @@ class DynamicsBlock(Block):
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
-        outputs = self._outputs(time_us, truth)
+        outputs: Outputs = {'ground_truth/odom': truth}
+        if is_due(time_us, self.battery_period_us):
+            outputs['battery_state'] = self._battery_status()
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))
@@ -96,12 +98,10 @@ class DynamicsBlock(Block):
             self.past_fingerprints.append((time_us, self.fingerprint))
         return outputs
 
-    def _outputs(self, time_us: int, truth: Truth) -> Outputs:
-        outputs: Outputs = {'ground_truth/odom': truth}
-        if is_due(time_us, self.battery_period_us):
-            battery = self.dynamics.battery()
-            outputs['battery_state'] = None if battery is None else battery.with_32_bits()
-        return outputs
+    def _battery_status(self) -> BatteryStatus | None:
+        """Return the battery as it is published."""
+        battery = self.dynamics.battery()
+        return None if battery is None else battery.with_32_bits()
 
     def take_steps(self, rows: np.ndarray, time_us: int, *, is_valid: bool) -> Outputs:
         """Take in steps that compiled code has taken; return the outputs of the last one.
@@ -118,7 +118,9 @@ class DynamicsBlock(Block):
             for i, row in enumerate(held, 1 - len(held)):
                 self._digest.update(row.tobytes())
                 self.past_fingerprints.append((time_us + i * self._step_us, self.fingerprint))
-        return self._outputs(time_us, truth)
+        if not is_due(time_us, self.battery_period_us):
+            return {'ground_truth/odom': truth}
+        return {'ground_truth/odom': truth, 'battery_state': self._battery_status()}
 
     def outputs_of(self, row: np.ndarray, time_us: int) -> Outputs:
         """Return the outputs of one of those steps before the last, at which no battery is due."""

@@ -291,7 +291,7 @@ class Lane:
         self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
         heard: typing.Container[str],
     ) -> None:
-        """Go on in the last of the steps: with the reply that is to come, or before its frames."""
+        """Continue in the last of the steps: with the reply to come, or before its frames."""
         self.time_us += ahead.begun * waiting.period_us
         time_us, self._plan, self._is_unfinished = (
             self.time_us, self._plan_of(self.time_us), ahead.waits)

@@ -160,10 +160,9 @@ class HilBlock(Block):
         # happens: it gets nothing more in that step.
         is_served = link.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
+        self._hil_frames.keep(inputs)
         if is_served:
-            self.after_sent(time_us, inputs)
-        else:
-            self._hil_frames.keep(inputs)
+            self._serve(time_us, inputs)
 
     def run_ahead(
         self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,
@@ -190,9 +189,13 @@ class HilBlock(Block):
         return burst
 
     def after_sent(self, time_us: int, inputs: Inputs) -> None:
-        """Make the frames that arrive later, and send the state of the battery."""
-        link = self.link
+        """Keep what arrives in a later step, and send the state of the battery."""
+        self._hil_frames.keep_groups(time_us, inputs)
         self._hil_frames.keep(inputs)
+        self._serve(time_us, inputs)
+
+    def _serve(self, time_us: int, inputs: Inputs) -> None:
+        link = self.link
         if link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
             self._hil_frames.keep_truth(inputs['ground_truth/odom'])
         if 'battery_state' in inputs:

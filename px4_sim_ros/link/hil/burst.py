@@ -75,7 +75,7 @@ class Burst:
         self._last_outputs = [motion, *bursts.measured(self.begun - 1, last_us, last.blocks)]
 
     def outputs(self, step: int) -> list[Outputs]:
-        """Return what motion and IMU have put out; in the last step the others as well."""
+        """Return the outputs of motion and IMU, in the last step those of the others as well."""
         if step + 1 == self.begun:
             return self._last_outputs
         time_us = self._time_us + (step + 1) * self._bursts.step_us
@@ -134,7 +134,7 @@ class Bursts:
     # Which steps they are.
 
     def _plan(self, time_us: int, coming: Coming) -> tuple[int, _Last]:
-        """Return how many of the steps there can be, and what is in the last one."""
+        """Return the number of steps that are possible, and the last one."""
         if not self._is_plain(coming[0]):
             return 0, _NOTHING_LAST
         for i, blocks in enumerate(coming):
@@ -155,7 +155,7 @@ class Bursts:
             and type(imu.model) is Imu and imu.model.is_plain)
 
     def _last(self, blocks: typing.Sequence[Block | None], arrives: bool) -> _Last:
-        """Return what is in a step with more blocks, or with measurements that arrive in it."""
+        """Return a step with more blocks, or with measurements that arrive in it."""
         found: list[SensorBlock] = []
         for block in blocks[2:-1]:
             if type(block) is not SensorBlock or not block.is_plain or not (
@@ -247,13 +247,13 @@ class Bursts:
     # What was found, by the number of the step.
 
     def motion(self, step: int, time_us: int) -> Outputs:
-        """Return what the motion has put out in a step before the last."""
+        """Return the outputs of the motion in a step before the last."""
         return self._dynamics.outputs_of(self.arrays.rows[step, :self._size], time_us)
 
     def measured(
         self, step: int, time_us: int, blocks: typing.Iterable[SensorBlock],
     ) -> list[Outputs]:
-        """Return what IMU and some more sensors have measured."""
+        """Return the measurements of the IMU and some more sensors."""
         row = self.arrays.rows[step, self._size:].tolist()
         found: list[Outputs] = [{self._imu.output: self._imu_model.sample(
             time_us, tuple(row[:3]), tuple(row[3:6]))}]
@@ -273,6 +273,6 @@ class Bursts:
             self.arrays.rows[step, 6:self._state_at].tolist())}
 
     def heights_m(self, begun: int) -> np.ndarray:
-        """Return how high the vehicle is after each step."""
+        """Return the height of the vehicle after each step."""
         heights: np.ndarray = self.arrays.rows[:begun, self._state_at + Z]
         return heights

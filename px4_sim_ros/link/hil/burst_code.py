@@ -238,7 +238,7 @@ _DOUBLES = 16      # of the arrays, at first
 
 
 def function_of(burst: Burst) -> typing.Callable[[], int]:
-    """Return what runs a burst; it releases the interpreter meanwhile."""
+    """Return a function that runs a burst; it releases the interpreter meanwhile."""
     doubles, rest = burst[:_DOUBLES], burst[_DOUBLES:]
     assert all(array.flags.c_contiguous for array in burst)
     shape = [n for array in doubles for n in (array.shape + (1,))[:2]]

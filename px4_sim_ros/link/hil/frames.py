@@ -195,7 +195,10 @@ class HilFrames:
 
         :param inputs: what was measured, by topic
         """
-        frames = self._take_late_frames()
+        frames = b''
+        for late in self._late_frames.values():
+            for frame in late.take(self._clock_us):
+                frames += frame
         self._clock_us = time_us
         if self._late_groups:
             inputs = self._with_late_groups(time_us, inputs)
@@ -247,17 +250,17 @@ class HilFrames:
 
         :param sequence: the number of the next one
         """
-        self._take_late_frames()
+        for late in self._late_frames.values():
+            late.take(self._clock_us)
         self._clock_us, self._encoder.sequence = time_us, sequence
 
     # What comes later.
 
-    def _take_late_frames(self) -> bytes:
-        frames = b''
-        for late in self._late_frames.values():
-            for frame in late.take(self._clock_us):
-                frames += frame
-        return frames
+    def keep_groups(self, time_us: int, inputs: Inputs) -> None:
+        """Keep the measurements of a step that arrive in the HIL_SENSOR of a later one."""
+        for topic, late in self._late_groups.items():
+            if topic in inputs:
+                late.put(time_us, inputs[topic])
 
     def keep(self, inputs: Inputs) -> None:
         """Make the frames of a step that arrive in a later one: the autopilot works meanwhile."""
@@ -280,10 +283,10 @@ class HilFrames:
 
     def _with_late_groups(self, time_us: int, inputs: Inputs) -> dict[str, typing.Any]:
         """Return inputs with what arrives now in the place of what was measured now."""
+        self.keep_groups(time_us, inputs)
         arrived = dict(inputs)
         for topic, late in self._late_groups.items():
-            if (measured := arrived.pop(topic, None)) is not None:
-                late.put(time_us, measured)
+            arrived.pop(topic, None)
             if found := late.take(time_us):
                 arrived[topic] = found[-1]
         return arrived

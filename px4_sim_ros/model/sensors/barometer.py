@@ -102,7 +102,7 @@ class Barometer:
         return self._parameters.noise_pa * self._parameters.noise_pa
 
     def constants(self) -> dict[str, float]:
-        """Return what `sensing` computes a sample with."""
+        """Return the constants of a sample, for `sensing`."""
         p = self._parameters
         return {
             'drift_pa_s': p.drift_pa_s, 'warm_up_pa': p.warm_up_pa,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import typing
 
@@ -34,6 +35,7 @@ from px4_sim_ros.model.sensors.noise import (
     Converter,
     RotorVibration,
     VectorNoise,
+    within,
 )
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
@@ -275,7 +277,7 @@ class Imu:
         return self._accel.noise, self._gyro.noise
 
     def constants(self) -> dict[str, float]:
-        """Return what `sensing` limits a sample of a plain IMU with."""
+        """Return the ranges, for `sensing`."""
         return {'accel_limit': self._accel.limit, 'gyro_limit': self._gyro.limit}
 
     def sample(self, time_us: int, force: Vector, rate: Vector) -> ImuMeasurement:
@@ -306,7 +308,9 @@ class _Triad:
     ) -> None:
         self._axes = None if axes == _IDENTITY else axes
         self._add_noise, self.skip, self.noise = noise.add_to, noise.skip, noise.ahead
-        self._convert, self.limit = converter.read, converter.limit
+        self.limit = converter.limit
+        self._convert = converter.read if converter.resolution else functools.partial(
+            within, limit=converter.limit)
         self._vibration = vibration
         self.is_plain = self._axes is None and vibration is None and not converter.resolution
         self.variance = noise.variance

@@ -106,7 +106,7 @@ class Magnetometer:
         return self._noise.variance
 
     def constants(self) -> dict[str, float]:
-        """Return what `sensing` computes a sample with."""
+        """Return the constants of a sample, for `sensing`."""
         return {
             **numbered('field', self._earth.home_t),
             **numbered('field_east', self._earth.slopes_t_m[0]),

@@ -3,7 +3,9 @@
 """Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 import typing
 
 import numpy as np
@@ -101,28 +103,36 @@ class Ahead:
         """
         self.rows = np.empty((_ROWS_AHEAD, numbers))
         self._fill = fill
-        self._lists: list[list[float]] = []
-        self.at = _ROWS_AHEAD      # the next row
+        self.drawn: typing.Iterator[list[float]] = iter([])
+        """Those from `at` on."""
+
+    @property
+    def at(self) -> int:
+        """The row that is next."""
+        return _ROWS_AHEAD - self.left
 
     @property
     def left(self) -> int:
-        """How many rows from `at` on are drawn: at least one."""
-        if self.at == _ROWS_AHEAD:
-            self._fill(self.rows)
-            self._lists, self.at = self.rows.tolist(), 0
-        return _ROWS_AHEAD - self.at
+        """How many rows are drawn from `at` on: at least one."""
+        return operator.length_hint(self.drawn) or self._draw()
+
+    def _draw(self) -> int:
+        self._fill(self.rows)
+        self.drawn = iter(self.rows.tolist())
+        return _ROWS_AHEAD
 
     def next(self) -> list[float]:
         """Return the numbers of the next sample."""
-        at = self.at if self.at < _ROWS_AHEAD else _ROWS_AHEAD - self.left
-        self.at = at + 1
-        return self._lists[at]
+        if not operator.length_hint(self.drawn):
+            self._draw()
+        return next(self.drawn)
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by."""
         while samples:
             passed = min(samples, self.left)
-            self.at, samples = self.at + passed, samples - passed
+            next(itertools.islice(self.drawn, passed, passed), None)
+            samples -= passed
 
 
 class GaussMarkov:
@@ -221,7 +231,8 @@ class VectorNoise:
     def add_to(self, value: Vector) -> Vector:
         """Return `value` with the noise of the next sample."""
         x, y, z = value
-        a, b, c, n, m, k = self.ahead.next()
+        ahead = self.ahead
+        a, b, c, n, m, k = next(ahead.drawn, None) or ahead.next()
         return x + a + n, y + b + m, z + c + k
 
     def skip(self, samples: int) -> None:

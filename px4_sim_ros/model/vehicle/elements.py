@@ -17,7 +17,7 @@ _PERPENDICULAR = 1e-3
 
 
 def actuator_reference(control: float, least: float, gain: float, center: float) -> float:
-    """Return what a control, limited to `least` to 1, asks of a motor or a servo.
+    """Return the reference of a motor or a servo for a control, limited to `least` to 1.
 
     NaN stays NaN, and no motion takes that.
 
