@@ -91,7 +91,8 @@ def compile_bursts() -> None:
     from px4_sim_ros.model.world import Environment
     from px4_sim_ros.spec.configuration import load_configuration
     configuration = load_configuration(None, {})
-    burst_code.prepare(Plant.of(configuration.vehicle, Environment.of(configuration.world)))
+    burst_code.prepare(Plant.of(
+        configuration.vehicle, Environment.of(configuration.world), ground=True))
 
 
 def _compile_once(name: str) -> None:

@@ -61,8 +61,6 @@ class Ahead(typing.Protocol):
     """Whether the last one waits for its reply; else it continues after the blocks of `outputs`."""
     models_s: float
     """Wall time in models."""
-    bridge_s: float
-    """All other wall time."""
 
     def outputs(self, step: int) -> list[Outputs]:
         """Return the outputs of the first blocks of a step, in their order."""
@@ -127,6 +125,11 @@ class Block:
     def acts_at(self, time_us: int) -> bool:
         """Return whether a step at a time does anything that others may notice."""
         return True
+
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether `run_ahead` may take a step, as far as can be said without the others."""
+        return False
 
     def run_ahead(
         self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,

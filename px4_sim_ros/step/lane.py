@@ -245,10 +245,11 @@ class Lane:
         """
         if not self._is_unfinished or not self.is_whole:
             return 0
+        since_s = time.perf_counter()
         waiting = self._plan[self._index].slot
         step_us, begun_us = waiting.period_us, self.time_us
         most = min(most, (until_us - begun_us) // step_us, _MOST_AHEAD)
-        if waiting.block is None or most < 1:
+        if waiting.block is None or most < 1 or not waiting.block.runs_ahead:
             return 0
         coming: list[list[_Row]] = []
         while len(coming) < most and (not coming or len(coming[-1]) == _PLAIN_BLOCKS):
@@ -262,6 +263,8 @@ class Lane:
         for i, rows in enumerate(coming[:ahead.begun]):
             self._take_step(ahead, i, waiting, rows, outbox, heard, begun_us + i * step_us)
         self._enter_last(ahead, waiting, outbox, heard)
+        self._plan[0].slot.busy_s += ahead.models_s
+        waiting.busy_s += time.perf_counter() - since_s - ahead.models_s
         return ahead.begun
 
     def _take_step(
@@ -296,8 +299,6 @@ class Lane:
         time_us, self._plan, self._is_unfinished = (
             self.time_us, self._plan_of(self.time_us), ahead.waits)
         self._index = taken = len(ahead.outputs(ahead.begun - 1))
-        self._plan[0].slot.busy_s += ahead.models_s
-        waiting.busy_s += ahead.bridge_s
         for i, (slot, full_name, names) in enumerate(self._plan):
             if i >= taken and not ahead.waits:
                 slot.last_us, slot.next_us = time_us - slot.period_us, time_us

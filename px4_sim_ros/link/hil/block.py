@@ -164,17 +164,17 @@ class HilBlock(Block):
         if is_served:
             self._serve(time_us, inputs)
 
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether compiled code may take the next steps; a class of yours may do anything else."""
+        return not (self._has_faults or IS_PLAIN) and type(self) is HilBlock and (
+            self._has_first_imu and self.link.lockstep.is_trusted)
+
     def run_ahead(
         self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,
     ) -> Ahead | None:
-        """Take the steps that follow in compiled code, as far as they are as usual.
-
-        A class of the user's may do anything else.
-        """
+        """Take the steps that follow in compiled code, as far as they are as usual."""
         link = self.link
-        if self._has_faults or type(self) is not HilBlock or IS_PLAIN or not (
-                link.lockstep.is_trusted and self._has_first_imu):
-            return None
         if self._bursts is None:
             from px4_sim_ros.link.hil.burst import Bursts
             self._bursts = Bursts(self._hil_frames, self.configuration, link.server, link.lockstep)

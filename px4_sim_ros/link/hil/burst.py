@@ -67,7 +67,7 @@ class Burst:
         n = bursts.arrays.numbers
         self._bursts, self._time_us = bursts, time_us
         self.begun, self.waits = int(n[code.BEGUN]), last.is_sent
-        self.models_s, self.bridge_s = n[code.MODELS_NS] / _NS_PER_S, n[code.WAITED_NS] / _NS_PER_S
+        self.models_s = n[code.MODELS_NS] / _NS_PER_S
         self.frames = bursts.arrays.out[:n[code.LENGTH]].tobytes() if last.is_sent else b''
         self.place_enu: Vector = motion['ground_truth/odom'].position_enu
         self.highest_m = float(bursts.heights_m(self.begun).max())
