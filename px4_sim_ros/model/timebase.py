@@ -35,6 +35,11 @@ class Arrivals(typing.Generic[_Value]):
         """Return the value that has arrived by a time, and keep it."""
         return [value for arrival_us, value in self._waiting if arrival_us <= clock_us]
 
+    @property
+    def times_us(self) -> list[int]:
+        """When what is on its way arrives."""
+        return [arrival_us for arrival_us, _ in self._waiting]
+
     def take(self, clock_us: int) -> list[_Value]:
         """Return the value that has arrived by a time, and drop it."""
         waiting = self._waiting

@@ -36,8 +36,8 @@ from px4_sim_ros.step.model_blocks import SensorBlock
 
 _MOST_STEPS, _BYTES = 32, 16384
 _NS_PER_S = 1e9
-# Of wall time, for a reply while other processes want the cores.
-_LONGEST_SLEEP_S = 0.02
+# Of wall time, for a reply while other processes want the cores; else awake.
+_LONGEST_SLEEP_NS, _AWAKE_NS = 20_000_000, round(AWAKE_S * _NS_PER_S)
 _PLAIN_BLOCKS = 3          # motion, IMU and the bridge itself
 _MEASURES: dict[type, int] = {
     Magnetometer: code.MEASURES_FIELD, Barometer: code.MEASURES_PRESSURE}
@@ -64,9 +64,9 @@ class Burst:
         :param time_us: of the step before them
         :param motion: what the motion has put out in the last step
         """
-        n = bursts.arrays.numbers
+        n = bursts.numbers
         self._bursts, self._time_us = bursts, time_us
-        self.begun, self.waits = int(n[code.BEGUN]), last.is_sent
+        self.begun, self.waits = n[code.BEGUN], last.is_sent
         self.models_s = n[code.MODELS_NS] / _NS_PER_S
         self.frames = bursts.arrays.out[:n[code.LENGTH]].tobytes() if last.is_sent else b''
         self.place_enu: Vector = motion['ground_truth/odom'].position_enu
@@ -110,7 +110,7 @@ class Bursts:
         if not count or number < 0:
             return None
         self._bind(coming[0], last)
-        n, noises = self.arrays.numbers, self._imu_model.noise
+        n, noises = self.numbers, self._imu_model.noise
         drawn = min(noise.left for noise in noises)
         if drawn < count:
             count, last = drawn, _NOTHING_LAST
@@ -119,7 +119,8 @@ class Bursts:
         n[code.SEQUENCE], n[code.SYSTEM] = self._frames.sequence, self._lockstep.system
         prefix = self._frames.late_frames()
         n[code.PREFIX] = len(prefix)
-        self.arrays.out[:len(prefix)] = np.frombuffer(prefix, np.uint8)
+        if prefix:
+            self.arrays.out[:len(prefix)] = np.frombuffer(prefix, np.uint8)
         self._set_last(last, time_us + count * self.step_us, values)
         wind = values.get('wind')
         self.arrays.memory[:3] = (0.0, 0.0, 0.0) if wind is None else wind.velocity_enu
@@ -137,14 +138,13 @@ class Bursts:
         """Return the number of steps that are possible, and the last one."""
         if not self._is_plain(coming[0]):
             return 0, _NOTHING_LAST
-        for i, blocks in enumerate(coming):
-            if blocks[0] is not coming[0][0]:       # something acts before the motion
-                return i, _NOTHING_LAST
-            now_us = time_us + (i + 1) * self.step_us
-            arrives = self._frames.arrives(now_us, now_us - self.step_us if i else -1)
-            if arrives or len(blocks) > _PLAIN_BLOCKS or i + 1 == len(coming):
-                return i + 1, self._last(blocks, arrives)
-        return 0, _NOTHING_LAST
+        arrival_us, count = self._frames.arrival_us(), len(coming)
+        if arrival_us <= time_us + count * self.step_us:
+            count = max(1, int(arrival_us - time_us) // self.step_us)
+        last = coming[count - 1]
+        if last[0] is not coming[0][0]:             # something acts before the motion
+            return count - 1, _NOTHING_LAST
+        return count, self._last(last, arrival_us <= time_us + count * self.step_us)
 
     def _is_plain(self, blocks: typing.Sequence[Block | None]) -> bool:
         """Return whether compiled code has the first two blocks, as they are just now."""
@@ -192,7 +192,8 @@ class Bursts:
             np.zeros(code.NUMBERS + 2, np.int64), np.zeros(1, np.int64),
             np.zeros(_BYTES, np.uint8), np.zeros(_BYTES, np.uint8),
             np.zeros(code.FLOATS, np.float32), np.zeros(16, np.float32), np.zeros(2, np.int32))
-        n, (system, component) = self.arrays.numbers, self._frames.sender
+        self.numbers = n = self.arrays.numbers.data       # quick for single numbers
+        system, component = self._frames.sender
         n[code.STEP_US], n[code.SENDER] = self.step_us, component << 8 | system
         n[code.YIELDS] = self._shares_core
         self.arrays.reals[code.SUBSTEP_S], n[code.SUBSTEPS], n[code.IS_RK4] = (
@@ -201,7 +202,7 @@ class Bursts:
 
     def _set_last(self, last: _Last, time_us: int, values: Inputs) -> None:
         """Say what there is in the last step."""
-        n, measured = self.arrays.numbers, 0
+        n, measured = self.numbers, 0
         for block in last.blocks:
             measured |= _MEASURES[type(block.model)]
             noise: Noise = block.model.noise
@@ -217,15 +218,15 @@ class Bursts:
 
     def _fly(self) -> None:
         """Run the code, awake in waits for replies or asleep."""
-        n, is_awake = self.arrays.numbers, self._server.waits_awake
+        n, is_awake = self.numbers, self._server.waits_awake
         n[code.SLEEPS] = not is_awake
-        n[code.LONGEST_NS] = (AWAKE_S if is_awake else _LONGEST_SLEEP_S) * _NS_PER_S
+        n[code.LONGEST_NS] = _AWAKE_NS if is_awake else _LONGEST_SLEEP_NS
         self._run_code()
 
     def _take(self, time_us: int, last: _Last) -> Burst:
         """Let all blocks take in the steps that were taken."""
-        n, arrays = self.arrays.numbers, self.arrays
-        begun, ended = int(n[code.BEGUN]), n[code.ENDED]
+        n, arrays = self.numbers, self.arrays
+        begun, ended = n[code.BEGUN], n[code.ENDED]
         last_us = time_us + begun * self.step_us
         for noise in self._imu_model.noise:
             noise.skip(begun)
@@ -234,10 +235,10 @@ class Bursts:
         motion = self._dynamics.take_steps(
             arrays.rows[:begun, :self._size], last_us, is_valid=ended != code.DIVERGED)
         if ended == code.UNSENT:
-            self._server.send_rest(arrays.out[:n[code.LENGTH]].tobytes(), int(n[code.SENT]))
+            self._server.send_rest(arrays.out[:n[code.LENGTH]].tobytes(), n[code.SENT])
         if begun > 1 or last.is_sent:
             self._frames.take_steps(
-                last_us if last.is_sent else last_us - self.step_us, int(n[code.SEQUENCE]))
+                last_us if last.is_sent else last_us - self.step_us, n[code.SEQUENCE])
         self._lockstep.take_steps(
             begun, last_us, ActuatorControls(
                 last_us - self.step_us, bool(n[code.IS_ARMED]), tuple(arrays.controls.tolist())),

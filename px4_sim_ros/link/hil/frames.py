@@ -222,13 +222,12 @@ class HilFrames:
         """Return whether a measurement is in the frames of its own step."""
         return topic in self._groups and topic not in self._late_groups
 
-    def arrives(self, time_us: int, before_us: int) -> bool:
-        """Return whether something late arrives in a step.
-
-        :param before_us: the time of the step before, if late frames count as well
-        """
-        return any(late.arrived(before_us) for late in self._late_frames.values()) or any(
-            late.arrived(time_us) for late in self._late_groups.values())
+    def arrival_us(self) -> float:
+        """Return the time of the first step that has more than `late_frames` of what is late."""
+        later_us = [arrival_us + self._step_us for late in self._late_frames.values()
+                    for arrival_us in late.times_us if arrival_us > self._clock_us]
+        return min([*later_us, *(arrival_us for late in self._late_groups.values()
+                                 for arrival_us in late.times_us)], default=math.inf)
 
     def late_frames(self) -> bytes:
         """Return the late frames that arrive in the next step."""
