@@ -57,7 +57,7 @@ def flown(**environment):
     return lines, numba
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_bits_are_those_of_plain_python():
     """And what is kept is loaded without Numba."""
     lines, numba = flown()
@@ -66,6 +66,7 @@ def test_the_bits_are_those_of_plain_python():
     assert flown(NUMBA_DISABLE_JIT='1') == (lines, 'False')
 
 
+@pytest.mark.slow
 def test_a_compiled_loop_calls_it(iris, gains):
     """The loop is compiled so that nothing in it can make an array."""
     def run(memory, constants, steps, sensors):

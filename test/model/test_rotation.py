@@ -14,7 +14,8 @@ ODD = (0.0, -0.0, 1.0, -3.0, 1e-280, 1e308, 5e-324, math.inf, -math.inf, math.na
 
 
 @pytest.mark.parametrize(('function', 'count'), [
-    (compiled(rotation.hypot), 1_000_000), (rotation.hypot, 10_000)], ids=['compiled', 'plain'])
+    pytest.param(compiled(rotation.hypot), 1_000_000, marks=pytest.mark.slow, id='compiled'),
+    pytest.param(rotation.hypot, 10_000, id='plain')])
 def test_hypot(function, count):
     generator = np.random.default_rng(1)
     decades = generator.choice([3.0, 140.0], count, p=[0.95, 0.05])
