@@ -14,6 +14,7 @@ from px4_sim_ros.campaign.folder import Folder, Session, run_name
 from px4_sim_ros.campaign.inputs import Choice
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.px4.log import LACKS, LogLoss
 from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,
@@ -403,6 +404,12 @@ def _facts(folder: Folder, rows: typing.Sequence[Row]) -> str:
     unrepeatable = sum(not row.get('repeatable', True) for row in rows)
     return (heading('What varies') + table((), varied) + heading('How it was flown')
             + table((), vars(settings).items())
-            + table((), [('runs that may not repeat', unrepeatable),
+            + table((), [('runs that may not repeat', unrepeatable), *_log_loss(rows),
                          *(('versions', one) for one in dict.fromkeys(
                              row.get('versions', '') for row in rows))]))
+
+
+def _log_loss(rows: typing.Sequence[Row]) -> list[tuple[str, str]]:
+    """Return the gaps in PX4's logs as a fact, if there are any."""
+    losses = statistics.log_losses(rows)
+    return [(LACKS, f'{LogLoss.total(losses).text}, in {len(losses)} runs')] if losses else []

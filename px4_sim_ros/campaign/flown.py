@@ -17,6 +17,7 @@ from px4_sim_ros.model.errors import RunError, sentence
 from px4_sim_ros.model.scenario.happening import Verdicts
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.recording.bag.run_description import versions
 
@@ -151,7 +152,9 @@ def _row(result: FlightResult, judged: Verdicts, figures: _Figures, px4: Px4 | N
         'mission_flown': its.mission_flown, _PROBLEM: result.recording_problem,
         'fingerprint': result.fingerprint,
         'repeatable': not result.unrepeatable, 'not_repeatable_because': result.unrepeatable,
-        'flying_s': its.status.wall_time_s, 'versions': _versions(px4)}
+        'flying_s': its.status.wall_time_s, 'versions': _versions(px4),
+        **({} if px4 is None else dict.fromkeys(LogLoss._fields) if its.log_loss is None
+           else its.log_loss._asdict())}
 
 
 def _judged(verdicts: Verdicts) -> Row:

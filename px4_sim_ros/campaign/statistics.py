@@ -11,6 +11,7 @@ import numpy as np
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.px4.log import LogLoss
 
 CONFIDENCE = 0.95
 
@@ -155,6 +156,11 @@ def worst_margin(row: Row) -> float:
     """Return the least margin of a run; infinite if it has none."""
     found = [row[name] for name in row if name.startswith('margin_')]
     return min((value for value in found if _is_number(value)), default=math.inf)
+
+
+def log_losses(rows: typing.Sequence[Row]) -> list[LogLoss]:
+    """Return the gaps in PX4's logs, of the runs that have some."""
+    return [loss for loss in map(LogLoss.of, rows) if loss and loss.log_dropouts]
 
 
 class Paired(typing.NamedTuple):

@@ -16,13 +16,21 @@ from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, ExecutorEndedErro
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show, share, success
+from px4_sim_ros.campaign.statistics import (
+    CONFIDENCE,
+    at_least,
+    log_losses,
+    runs_to_show,
+    share,
+    success,
+)
 from px4_sim_ros.cli import flown_again, output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.cli.progress import Bar
 from px4_sim_ros.flight.instances import most_at_once
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import signals
+from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.px4.sitl import REPEATABLE, SCHEDULES, Px4
 from px4_sim_ros.spec.flight_spec import AUTOPILOTS
 
@@ -118,6 +126,8 @@ def summary(folder: Folder, outcome: Outcome) -> typing.Iterator[str]:
             'flights_per_hour': f'{session.flights_per_hour:.0f}',
             'real_time_factor': f'{session.real_time_factor:.1f}',
             'share_not_flying': f'{session.share_not_flying:.3f}'}
+    if losses := log_losses(outcome.rows):
+        facts |= {name: f'{value:g}' for name, value in LogLoss.total(losses)._asdict().items()}
     for name, value in facts.items():
         yield f'{name:28} {value}'
 
@@ -239,6 +249,9 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     if problems:
         print(f'campaign: recordings that could not be kept: {len(problems)}; the last:'
               f' {problems[-1]}', file=sys.stderr)
+    if losses := log_losses(outcome.rows):
+        warning = LogLoss.total(losses).warning(px4 is not None and px4[1] == REPEATABLE)
+        print(f'campaign: {len(losses)} of {len(outcome.rows)} runs: {warning}', file=sys.stderr)
     _write(folder)
     return FAILED if outcome.lost or not _is_shown(share, outcome.rows) else 0
 

@@ -14,6 +14,7 @@ from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.link.pilot.events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.px4.log import LogLoss
 
 
 def head(
@@ -66,7 +67,7 @@ _LISTS: dict[str, tuple[str, typing.Callable[[dict[str, typing.Any]], str]]] = {
 
 # Troubles of the link that are printed also if there were none.
 _ALWAYS = 'misses', 'unanswered'
-_IF_ANY = {*TROUBLES, 'log_dropouts', 'log_lost_s'}
+_IF_ANY = {*TROUBLES, *LogLoss._fields}
 
 
 def _print_summary(summary: dict[str, typing.Any]) -> None:

@@ -333,6 +333,7 @@ class Flight:
             record.verdicts = self._watches[name].verdicts
         for vehicle, autopilot in zip(self.spec.vehicles, self._autopilots):
             self.result.vehicles[vehicle.name].log_loss = autopilot.log_loss()
+        self.result.complete_recording()
 
     def _judge(self) -> None:
         """Take into the result which vehicles have flown, and why not."""

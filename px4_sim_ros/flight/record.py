@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+import pathlib
 import typing
 
 import numpy.typing
@@ -13,7 +14,7 @@ import numpy.typing
 from px4_sim_ros.link.hil.link_state import MAX_HEIGHT, MOVED, TROUBLES
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.encounters import Encounter, Nearest
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
@@ -256,8 +257,7 @@ class VehicleRecord:
             'repeatable': not self.unrepeatable,
             'not_repeatable_because': self.unrepeatable,
             'states': self.status.state_seconds(),
-            **({} if self.log_loss is None else {
-                'log_dropouts': self.log_loss.dropouts, 'log_lost_s': self.log_loss.lost_s}),
+            **({} if self.log_loss is None else self.log_loss._asdict()),
         }
 
     @property
@@ -371,6 +371,22 @@ class FlightResult:
         for record in self.vehicles.values():
             found += record.of_scenario().get('events', ())
         return sorted(found, key=lambda event: event['time_s'])
+
+    def complete_recording(self) -> None:
+        """Write into the recording what is known only after it was closed: what PX4's logs lack."""
+        losses = {name: record.log_loss._asdict() for name, record in self.vehicles.items()
+                  if record.log_loss is not None}
+        if not self.recording or not losses:
+            return
+        from px4_sim_ros.recording.bag import rosbag2_metadata
+        folder = pathlib.Path(self.recording)
+        try:
+            rosbag2_metadata.add_custom_data(folder, {
+                rosbag2_metadata.key(name, figure): str(value)
+                for name, figures in losses.items() for figure, value in figures.items()})
+        except (OSError, ValueError) as error:
+            self.recording_problem = self.recording_problem or (
+                f"the recording in {folder} does not have what PX4's log lacks: {sentence(error)}")
 
     def table(
         self, topic: str = 'ground_truth/odom', vehicle: str | None = None,

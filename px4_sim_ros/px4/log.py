@@ -20,23 +20,45 @@ _HEADER_BYTES = 16
 _HEAD = struct.Struct('<HB')         # of a message: the bytes that follow, and its type
 _DROPOUT = struct.Struct('<H')       # ms
 _TYPES = frozenset(b'ABCDFILMOPQRS')
+LACKS = "PX4's log lacks"
 
 
 class LogLoss(typing.NamedTuple):
     """How much of a flight is missing in PX4's logs."""
 
-    dropouts: int
-    lost_s: float        # simulated
+    log_dropouts: int
+    log_lost_s: float    # simulated
+
+    @classmethod
+    def of(cls, values: typing.Mapping[str, typing.Any]) -> LogLoss | None:
+        """Return the loss in a summary, a row or a recording; None if it has none."""
+        try:
+            return cls(int(values['log_dropouts']), float(values['log_lost_s']))
+        except (LookupError, TypeError, ValueError, OverflowError):
+            return None
+
+    @classmethod
+    def total(cls, losses: typing.Iterable[LogLoss]) -> LogLoss:
+        """Return the loss in several flights together."""
+        dropouts, lost_s = map(sum, zip((0, 0.0), *losses))
+        return cls(dropouts, round(lost_s, 3))
+
+    @property
+    def text(self) -> str:
+        """What is missing."""
+        if not self.log_dropouts:
+            return 'nothing'
+        count = self.log_dropouts
+        return f"{self.log_lost_s:g} s in {'a dropout' if count == 1 else f'{count} dropouts'}"
 
     def warning(self, repeats: bool) -> str:
         """Return the gaps and the remedy, or ''.
 
         :param repeats: PX4 has run with the schedule repeatable
         """
-        if not self.dropouts:
+        if not self.log_dropouts:
             return ''
-        what = 'a dropout' if self.dropouts == 1 else f'{self.dropouts} dropouts'
-        return (f"PX4's log lacks {self.lost_s:g} s in {what}, because the machine was busy:"
+        return (f'{LACKS} {self.text}, because the machine was busy:'
                 f" fly with {'' if repeats else '--px4-schedule repeatable, or with '}"
                 'fewer other processes')
 

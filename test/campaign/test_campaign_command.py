@@ -3,8 +3,10 @@
 """The command `campaign` where something is wrong: what it says, and what it leaves."""
 import concurrent.futures
 import contextlib
+import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pytest
 import yaml
 from bags import largest_file
 from campaigns import GROUND, campaign, row_of
+from report_flights import Page
 
 from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
@@ -21,6 +24,7 @@ from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
 from px4_sim_ros.cli import campaign_search
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.px4.log import LogLoss
 
 VARY = {'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 90]}}
 
@@ -258,3 +262,24 @@ def test_a_cluster_without_this_package_is_refused():
     with pytest.raises(ParameterError, match=(
             'scheduler tcp://s:3: px4_sim_ros is not installed for tcp://b:2')):
         dask_executor._check_package(client, 'tcp://s:3')
+
+
+def test_what_px4s_logs_lack_is_said_of_the_campaign(file, flown, here, tmp_path, monkeypatch):
+    """In the summary, in a sentence, in columns and on the page."""
+    losses = {1: (2, 3.0), 4: (1, 0.3), 6: (None, None)}       # of run 6 there is no log
+    fly_one = row_of
+
+    def fly(job):
+        lost = dict(zip(LogLoss._fields, losses.get(job.number, (0, 0.0))))
+        return {'row': fly_one(job)['row'] | lost, 'again': 0}
+    monkeypatch.setitem(globals(), 'row_of', fly)
+    result = here('campaign', file, '--out', tmp_path / 'c')
+    assert re.search(r'^log_dropouts +3\nlog_lost_s +3\.3$', result.stdout, re.M)
+    assert result.stderr == (
+        "campaign: 2 of 12 runs: PX4's log lacks 3.3 s in 3 dropouts, because the machine was busy:"
+        ' fly with --px4-schedule repeatable, or with fewer other processes\n')
+    with (tmp_path / 'c' / 'runs.csv').open(newline='') as table:
+        assert [(row['log_dropouts'], row['log_lost_s']) for row in csv.DictReader(table)][:6] == [
+            ('2', '3.0'), *[('0', '0.0')] * 2, ('1', '0.3'), ('0', '0.0'), ('', '')]
+    page = Page((tmp_path / 'c' / 'report.html').read_text())
+    assert page.fact("PX4's log lacks") == '3.3 s in 3 dropouts, in 2 runs'

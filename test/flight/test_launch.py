@@ -306,11 +306,15 @@ def test_sensors_are_stopped_and_started_with_the_tools_of_ros_2():
 
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_time_stands_still_when_the_scenario_is_over(mode, tmp_path):
-    """That is no failure, and it is said why."""
+    """That is no failure; it is said why, and what has become of what was expected."""
     file = tmp_path / 'short.yaml'
-    file.write_text('{vehicle: iris, mission: hover, end: {at_s: 1}}')
+    file.write_text('{vehicle: iris, mission: hover, end: {at_s: 1}, expect: [{always: {height_m:'
+                    ' {below: 1}}}, {eventually: {height_m: {above: 5}}}]}')
     with launch(f'mode:={mode}', f'scenario:={file}') as process:
-        said = wait_for_line(process, 'the scenario is over')
+        said = wait_for_line(process, 'height_m above 5: fails')
+        assert any('height_m below 1: holds' in line for line in said)
+        if not any('the scenario is over' in line for line in said):
+            said += wait_for_line(process, 'the scenario is over')
         assert not any('[ERROR]' in line for line in said)
         assert interrupt(process) < 5.0
 

@@ -9,6 +9,9 @@ import pytest
 from commands import run
 from px4_flight import complaints
 
+from px4_sim_ros.px4.log import LogLoss
+from px4_sim_ros.recording.bag.reader import vehicles_of
+
 # What PX4 takes, and what it does not: without sticks, of no module, and as SITL cannot.
 ASKED = {
     'mission': [{'take_off': {'up_m': 3.0}}, {'hold': {'duration_s': 5.0}}, {'land': None}],
@@ -38,6 +41,7 @@ def test_px4_flies_the_square(mode, tmp_path):
     assert summary['landed']
     assert summary['misses'] == 0
     assert ("PX4's log lacks" in result.stderr) is (summary['log_dropouts'] > 0)
+    assert vehicles_of(bag)[0].log_loss() == LogLoss.of(summary) is not None
     assert summary['states']['STALLED'] == 0.0
     assert all(abs(a['altitude_error_m']) < 0.5 for a in summary['arrivals'])
     assert all(a['position_error_m'] < 1.0 for a in summary['arrivals'])

@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios as they are flown: examples, modes, replay, verdicts, and actions of the user's."""
+import contextlib
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import shlex
 import pytest
 import yaml
 from commands import command, run, running, wait_for_line
+from graph_processes import GraphProcesses
 from listening import listening
 from px4_flight import NEEDS_FIFO
 
@@ -396,3 +398,18 @@ def test_the_examples_are_listed_with_what_they_are_about():
     assert len(EXAMPLES) >= 12
     for path in EXAMPLES.values():
         assert pathlib.Path(path).read_text(encoding='utf-8').startswith('# ')
+
+
+@pytest.mark.parametrize('mode', ['composed', pytest.param('separate', marks=pytest.mark.long)])
+def test_a_graph_prints_the_verdicts(mode, instance, tmp_path):
+    """Under `ros2 launch` nothing else does."""
+    scenario = tmp_path / 'short.yaml'
+    scenario.write_text(json.dumps({'mission': 'none', 'end': {'at_s': 0.1}, 'expect': [
+        {'always': {'height_m': {'below': 1}}}, {'eventually': {'height_m': {'above': 5}}}]}))
+    with contextlib.closing(GraphProcesses(
+            tmp_path, mode, instance, {'': {'scenario': str(scenario)}})) as graph:
+        graph.wait_up()
+        graph.connect()
+        name = 'scenario' if mode == 'separate' else 'world'
+        graph.wait_said(name, 'height_m above 5: fails')
+        assert graph.said(name).count('height_m below 1: holds') == 1

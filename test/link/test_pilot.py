@@ -391,6 +391,7 @@ def test_what_is_forged_is_ignored_counted_and_told(fly, autopilot, pilot, event
 
         autopilot.on_tick = forge
         fly()
+        autopilot.close()      # its thread forges until then
         sender = '{}:{}'.format(*other.getsockname())
     assert [event.text for event in events] == [
         'ready to fly', 'armed', 'arrived at 0 m north, 0 m east, 10 m up', 'landed', 'disarmed']

@@ -121,7 +121,12 @@ def test_times_and_counts_of_all_files(tmp_path):
     assert [(f['path'], f['message_count'], f['duration']['nanoseconds'])
             for f in content['files']] == [('a_0.mcap', 2, 4_000_000), ('a_1.mcap', 1, 0)]
     assert content['custom_data'] == {'key': 'value'}
-    assert rosbag2_metadata.file_names(tmp_path) == ['a_0.mcap', 'a_1.mcap']
+    assert rosbag2_metadata.files_and_data(tmp_path) == (
+        ['a_0.mcap', 'a_1.mcap'], {'key': 'value'})
+    rosbag2_metadata.add_custom_data(tmp_path, {'more': '1'})
+    content['custom_data']['more'] = '1'
+    assert yaml.safe_load((tmp_path / 'metadata.yaml').read_text()) == {
+        'rosbag2_bagfile_information': content}
 
 
 def test_a_file_without_messages_has_no_time(tmp_path):
@@ -165,4 +170,5 @@ def test_it_is_whole_at_any_time(tmp_path):
 def test_names_of_files_that_are_found_are_in_the_order_of_their_numbers(tmp_path):
     for name in ('run_10.mcap', 'run_9.mcap', 'run_0.mcap', 'notes.txt'):
         (tmp_path / name).touch()
-    assert rosbag2_metadata.file_names(tmp_path) == ['run_0.mcap', 'run_9.mcap', 'run_10.mcap']
+    assert rosbag2_metadata.files_and_data(tmp_path) == (
+        ['run_0.mcap', 'run_9.mcap', 'run_10.mcap'], {})

@@ -7,12 +7,12 @@ import time
 import numpy as np
 import pytest
 from bags import STEP_US
+from headless_rerun import Read
 from rclpy.duration import Duration
 from report_flights import fly, rewritten
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 import rerun
-from rerun.chunk import RrdReader
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
@@ -30,7 +30,6 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing.markers import SLOWED_DOWN
 from px4_sim_ros.viewing.rerun_bag import write_vehicle
 from px4_sim_ros.viewing.rerun_log import RerunLog
-from px4_sim_ros.viewing.rerun_stream import TIMELINE
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 from px4_sim_ros.viewing.shapes import vehicle_shapes
 
@@ -45,40 +44,6 @@ ESTIMATE_STEPS, EARLIER_US = 8, 1500
 SENT_US, STATUS_US, TEXT_US = 100_500, 220_500, 224_000
 PATIENCE_S = 20.0
 PLACES = [Waypoint('10 m up', (0.0, 0.0, 10.0)), Waypoint('10 m north', (0.0, 10.0, 10.0))]
-
-
-class Read:
-    """A Rerun recording by entity: what is static, and values by time in microseconds."""
-
-    def __init__(self, path):
-        self.static, self.values = {}, {}
-        for chunk in RrdReader(path).stream().to_chunks():
-            if chunk.entity_path == '/__properties':      # name and wall time of the start
-                continue
-            batch = chunk.to_record_batch()
-            kept = self.static if chunk.is_static else self.values
-            entity = kept.setdefault(chunk.entity_path, {})
-            if not chunk.is_static:
-                # What is not static is on the simulated timeline, and on no other.
-                assert chunk.timeline_names == [TIMELINE]
-                times_us = [t.value // 1000 for t in batch.column(TIMELINE)]
-            for name in batch.schema.names:
-                if ':' in name:
-                    rows = batch.column(name).to_pylist()
-                    if chunk.is_static:
-                        entity[name] = rows[0]
-                    else:
-                        entity.setdefault(name, {}).update(
-                            (t, row) for t, row in zip(times_us, rows) if row is not None)
-
-    def of(self, entity, component):
-        """Return times in microseconds, in their order, and an array of values."""
-        found = self.values[entity][component]
-        times_us = sorted(found)
-        return times_us, np.array([found[t] for t in times_us])
-
-    def scalars(self, entity):
-        return self.of(entity, 'Scalars:scalars')
 
 
 def in_us(series):

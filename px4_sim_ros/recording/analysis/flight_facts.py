@@ -12,11 +12,13 @@ from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import GoTo, Mission, TakeOff
+from px4_sim_ros.px4.log import LACKS
 from px4_sim_ros.recording.analysis.attitudes import tilt_deg
 from px4_sim_ros.recording.analysis.flight_events import ARRIVED, BagContents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.analysis.recorded_fingerprint import of_diagnostics
 from px4_sim_ros.recording.analysis.series import AllSeries, Mark, Waypoint
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import parse_yaml
@@ -149,6 +151,12 @@ def repeat_facts(run: RunDescription, contents: BagContents) -> Facts:
     found = of_diagnostics(run, [m.content for m in contents.side[side_topics.DIAGNOSTICS.name]])
     return [('fingerprint', found.fingerprint or 'not known'),
             ('repeatable', f'no: {found.unrepeatable}' if found.unrepeatable else 'yes')]
+
+
+def log_facts(bag: BagReader) -> Facts:
+    """Return the gaps in PX4's logs, as far as the recording has them."""
+    loss = bag.log_loss()
+    return [] if loss is None else [(LACKS, loss.text)]
 
 
 def _battery_facts(series: AllSeries) -> Facts:

@@ -18,6 +18,7 @@ from mcap.stream_reader import StreamReader
 
 from px4_sim_ros.model.errors import DamageWarning
 from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_description
 from px4_sim_ros.recording.bag.mcap_file import MAGIC
@@ -82,7 +83,7 @@ class BagReader:
         if not files.is_dir():
             raise BagError(f'bag {folder}: there is no such folder')
         try:
-            names = rosbag2_metadata.file_names(files)
+            names, custom_data = rosbag2_metadata.files_and_data(files)
         except OSError as error:
             raise BagError(f'bag {folder}: {error.strerror}') from error
         except ValueError as error:
@@ -107,7 +108,17 @@ class BagReader:
         self.fleet = description if isinstance(description, FleetDescription) else None
         self.run = description.members[vehicle]
         self.is_one_of_several = bool(vehicle)
+        self._vehicle, self._custom_data = vehicle, custom_data
         self._check_topics(channels)
+
+    def log_loss(self, vehicle: str | None = None) -> LogLoss | None:
+        """Return the gaps in the logs of a vehicle's PX4; None if they are not known.
+
+        :param vehicle: its namespace; the one of this bag by default
+        """
+        name = self._vehicle if vehicle is None else vehicle
+        return LogLoss.of({figure: self._custom_data.get(rosbag2_metadata.key(name, figure))
+                           for figure in LogLoss._fields})
 
     def messages(self) -> typing.Iterator[Message]:
         """Yield all messages in the order written: those of the step in the order of time.

@@ -13,10 +13,11 @@ import typing
 
 import yaml
 
-from px4_sim_ros.spec.resources import DUMPER, parse_yaml
+from px4_sim_ros.spec.resources import DUMPER, PACKAGE, parse_yaml
 
 FILE_NAME = 'metadata.yaml'
 _VERSION = 9
+_INFORMATION, _PATHS = 'rosbag2_bagfile_information', 'relative_file_paths'
 _TOPICS = 'topics_with_message_count'
 _NS_PER_US = 1000
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
@@ -124,7 +125,7 @@ def _content(
     filled = [file for file in files if file.messages]
     first_us = min((file.first_us for file in filled), default=0)
     last_us = max((file.last_us for file in filled), default=0)
-    return {'rosbag2_bagfile_information': {
+    return {_INFORMATION: {
         'version': _VERSION,
         'storage_identifier': 'mcap',
         'duration': {'nanoseconds': (last_us - first_us) * _NS_PER_US},
@@ -133,7 +134,7 @@ def _content(
         _TOPICS: topics,
         'compression_format': '',       # chunks are compressed by MCAP, not by rosbag2
         'compression_mode': '',
-        'relative_file_paths': [file.name for file in files],
+        _PATHS: [file.name for file in files],
         'files': [
             {'path': file.name,
              'starting_time': {'nanoseconds_since_epoch': file.first_us * _NS_PER_US},
@@ -145,24 +146,52 @@ def _content(
     }}
 
 
-def file_names(folder: pathlib.Path) -> list[str]:
-    """Return the names of the files of a bag in their order; those found, without metadata.
+def key(*parts: str) -> str:
+    """Return the name of an entry of the custom data that is of this package."""
+    return '.'.join(filter(None, (PACKAGE, *parts)))
+
+
+def files_and_data(folder: pathlib.Path) -> tuple[list[str], dict[str, str]]:
+    """Return the names of the files of a bag in their order, and its custom data.
+
+    Without metadata these are the files that are there, and no data.
 
     :raises OSError: the folder cannot be read
     :raises ValueError: `metadata.yaml` is none
     """
-    path = folder / FILE_NAME
-    if not path.exists():
-        return sorted((file.name for file in folder.glob('*.mcap')), key=_number)
-    try:
-        content = parse_yaml(path.read_bytes(), FILE_NAME)
-        information = content['rosbag2_bagfile_information']
-        names = [str(name) for name in information['relative_file_paths']]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f'{FILE_NAME} is no metadata of rosbag2') from error
+    if not (folder / FILE_NAME).exists():
+        return sorted((file.name for file in folder.glob('*.mcap')), key=_number), {}
+    information = _read(folder)[_INFORMATION]
     if information.get('storage_identifier') != 'mcap':
         raise ValueError(f"its storage is {information.get('storage_identifier')}, not mcap")
-    return names
+    custom_data = information.get('custom_data')      # of rosbag2, there may be none
+    return ([str(name) for name in information[_PATHS]],
+            custom_data if isinstance(custom_data, dict) else {})
+
+
+def add_custom_data(folder: pathlib.Path, entries: typing.Mapping[str, str]) -> None:
+    """Add entries to the metadata of a bag that is complete.
+
+    :raises OSError: they cannot be read or written; then they stay as they were
+    :raises ValueError: `metadata.yaml` is none
+    """
+    content = _read(folder)
+    content[_INFORMATION].setdefault('custom_data', {}).update(entries)
+    replace(folder, yaml.dump(content, Dumper=DUMPER, sort_keys=False).encode())
+
+
+def _read(folder: pathlib.Path) -> typing.Any:
+    """Return the metadata.
+
+    :raises OSError: the file cannot be read
+    :raises ValueError: it is none
+    """
+    try:
+        content = parse_yaml((folder / FILE_NAME).read_bytes(), FILE_NAME)
+        iter(content[_INFORMATION][_PATHS])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f'{FILE_NAME} is no metadata of rosbag2') from error
+    return content
 
 
 def _number(name: str) -> tuple[int, str]:

@@ -20,8 +20,9 @@ from px4_sim_ros.recording.bag.mcap_file import (
     end_without_summary,
     message_record,
 )
-from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
+from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo, key
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.run_parameters import RecorderParameters, recorded
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
@@ -60,7 +61,6 @@ class Channel:
 
 
 RUN_ATTACHMENT = 'run.yaml'
-METADATA = 'px4_sim_ros'
 _BYTES_PER_MB = 1_000_000
 # A chunk ends with a flush; this only bounds it.
 _CHUNK_BYTES = 16 * 1024 * 1024
@@ -109,10 +109,10 @@ class BagWriter:
             for name, every in recorded(one.graph, parameters).items()}
         """By name of the topic in the graph, with the namespace before it."""
         self._custom_data = {
-            f'{METADATA}.schema_version': str(run.schema_version),
-            f'{METADATA}.version': __version__, f'{METADATA}.mode': run.mode,
-            f'{METADATA}.autopilot': run.autopilot,
-            f'{METADATA}.seed': str(run.world.seed)}
+            key('schema_version'): str(run.schema_version),
+            key('version'): __version__, key('mode'): run.mode,
+            key('autopilot'): run.autopilot,
+            key('seed'): str(run.world.seed)}
         self._files: list[FileInfo] = []
         self.flush_at_us = run.world.step_us
         """Whatever is of a later time lets all before it be flushed."""
@@ -219,7 +219,7 @@ class BagWriter:
                 self._stream, f'px4_sim_ros {__version__}', self._parameters.compression,
                 _CHUNK_BYTES)
             self._file.before_full_chunk = self._disk.wait
-            self._file.add_metadata(METADATA, self._custom_data)
+            self._file.add_metadata(PACKAGE, self._custom_data)
             self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
             self._register_channels()
             self._flush(self._file.take_chunk(), self._metadata(), self._last_us)

@@ -12,6 +12,7 @@ import numpy as np
 from px4_sim_ros.model.scenario.happening import is_verdict
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.px4.log import LACKS
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.fleet_flight import FleetFlight, read_fleet
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
@@ -40,14 +41,14 @@ from px4_sim_ros.recording.report.report_page import (
 _BRIDGE, _PILOT = 'hil_bridge', 'pilot'
 
 
-def health_table(flight: FleetFlight) -> str:
+def health_table(bag: BagReader, flight: FleetFlight) -> str:
     """Return a row for each vehicle as HTML."""
-    rows = [_health_row(flight, name) for name, found in flight.counters.items()
-            if _BRIDGE in found]
+    rows = [(*_health_row(flight, name), _log_text(bag, name))
+            for name, found in flight.counters.items() if _BRIDGE in found]
     if not rows:
         return paragraph('No vehicle has published counters.')
     return table(('vehicle', 'mission', 'link at the end', terms.UNANSWERED,
-                  terms.LINK_TROUBLES, terms.LINK_STATES, 'what had to hold'), rows)
+                  terms.LINK_TROUBLES, terms.LINK_STATES, 'what had to hold', LACKS), rows)
 
 
 def _health_row(flight: FleetFlight, name: str) -> tuple[object, ...]:
@@ -61,6 +62,11 @@ def _health_row(flight: FleetFlight, name: str) -> tuple[object, ...]:
             _listed(f'{state} {terms.figure(spent_s)} s'
                     for state, spent_s in state_seconds(bridge).items()),
             '; '.join(verdicts) or 'nothing')
+
+
+def _log_text(bag: BagReader, name: str) -> str:
+    loss = bag.log_loss(name)
+    return '' if loss is None else loss.text
 
 
 def _listed(parts: typing.Iterable[str]) -> str:
@@ -94,7 +100,7 @@ def fleet_report(bag: BagReader) -> str:
         Section('paths', 'Paths', _paths(flight)),
         Section('distances', 'Distances', _distances(flight)),
         Section('vehicles', 'Vehicles', _vehicles(flight)),
-        Section('health', 'Health', health_table(flight)),
+        Section('health', 'Health', health_table(bag, flight)),
         Section('events', 'Events', _events(flight))])
 
 

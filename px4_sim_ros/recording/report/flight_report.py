@@ -296,7 +296,7 @@ def _read(bag: BagReader) -> _ReportData:
         if odometry else [],
         dict(flight_facts.setup_facts(bag.run, configuration)),
         dict(flight_facts.motion_facts(contents, series)
-             + flight_facts.repeat_facts(bag.run, contents)))
+             + flight_facts.repeat_facts(bag.run, contents) + flight_facts.log_facts(bag)))
 
 
 def _points(lines: int) -> int:

@@ -69,4 +69,5 @@ class ScenarioNode(BlockNode):
             self._host.freeze_fingerprint(self.vehicle, situation.time_us)
         for verdict in verdicts:
             self.publish_line(situation.time_us if situation is not None else 0, verdict.text)
+            self.get_logger().print(verdict.text)
         self._events.publish(over_message(verdicts))
