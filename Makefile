@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 ARGS ?=
 # Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: fly test test-fast test-long oracle check verify bench soak pictures site all-flights validation \
-	coverage clean
+	coverage lock clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
@@ -68,6 +70,12 @@ soak: $(VENV)/.test
 	LONG=1 SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
 		test/flight/test_soak.py test/flight/test_run_control.py $(ARGS)
 
+# What `fly` and `test` install, with hashes, after a change of requirements*.txt; it needs uv.
+lock:
+	$(LOCK) $(ARGS) -o requirements.lock requirements.txt requirements-pip.txt
+	$(LOCK) $(ARGS) -o requirements-test.lock -c requirements.lock \
+		requirements-test.txt requirements-pip.txt
+
 clean:
 	rm -rf $(VENV) build install log site
 
@@ -79,15 +87,14 @@ $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.run: requirements.txt $(VENV)/.venv
-	$(PIP) -r requirements.txt
+$(VENV)/.run: requirements.lock $(VENV)/.venv
+	$(PIP) --require-hashes -r requirements.lock
 	@touch $@
 
 $(VENV)/.site: requirements-docs.txt $(VENV)/.venv
 	$(PIP) -r requirements-docs.txt
 	@touch $@
 
-$(VENV)/.test: requirements-test.txt requirements-rerun.txt requirements-campaign.txt \
-		requirements-real.txt requirements.txt $(VENV)/.venv
-	$(PIP) -r requirements-test.txt
+$(VENV)/.test: requirements-test.lock $(VENV)/.venv
+	$(PIP) --require-hashes -r requirements-test.lock
 	@touch $@

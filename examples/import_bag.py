@@ -95,6 +95,8 @@ def _received(
                 yield names[connection.topic], bytes(data)
     except OSError as error:
         raise BagError(f'bag {bag}: {error.strerror or error}') from error
+    except BagError:
+        raise
     except _DAMAGED as error:
         why = str(error).splitlines() or [type(error).__name__]
         raise BagError(f'bag {bag}: is damaged: {why[0]}') from error
@@ -198,7 +200,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
             configuration, mode='composed', autopilot='none', namespace=options.namespace)
         found = import_bag(options.bag, options.output, run,
                            configuration.of_node('recorder', RecorderParameters))
-    except (BagError, ParameterError) as error:
+    except ParameterError as error:
         print(f'import_bag: {error}', file=sys.stderr)
         return 2
     print(f'{options.output}: all up to t = {seconds_text(found.end_us)}')

@@ -229,3 +229,26 @@ def test_files_of_a_package_that_pip_has_installed_are_found(tmp_path, monkeypat
     monkeypatch.setattr(resources, '__file__', str(installed))
     monkeypatch.setattr(sys, 'prefix', str(tmp_path))
     assert resources.config_directory() == share / 'config'
+
+
+def pins(*names):
+    """Return the versions that lists of packages name, by package."""
+    found = {}
+    for name in names:
+        for line in (ROOT / name).read_text().splitlines():
+            if (match := re.match(r'([\w.-]+)(?:\[\w+\])?==(\S+)', line)):
+                found[match[1].lower().replace('_', '-')] = match[2]
+    return found
+
+
+def test_the_locks_are_those_of_the_lists():
+    """`make lock` writes them; each package has hashes, and none the name of a host."""
+    lists = [path.name for path in ROOT.glob('requirements*.txt') if 'docs' not in path.name]
+    run, test = pins('requirements.lock'), pins('requirements-test.lock')
+    assert pins('requirements.txt', 'requirements-pip.txt').items() <= run.items()
+    assert pins(*lists).items() <= test.items()
+    assert run.items() <= test.items()
+    for name, its in ('requirements.lock', run), ('requirements-test.lock', test):
+        text = (ROOT / name).read_text()
+        assert '://' not in text
+        assert len(re.findall(r'^\S.*\\\n    --hash=sha256:', text, re.M)) >= len(its)

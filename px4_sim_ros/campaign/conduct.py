@@ -25,7 +25,7 @@ from px4_sim_ros.campaign.jobs import (
     spec_of,
 )
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.px4.sitl import command_line
 from px4_sim_ros.recording.analysis import tables
 
@@ -67,7 +67,7 @@ def check(campaign: Campaign, px4: Px4Build) -> None:
             raise ParameterError(f'{campaign.owner}: vary.{name}: the embedded autopilot has no'
                                  ' parameters; fly with the autopilot px4')
         what = f'{campaign.owner}: vary.{name}'
-        _check_one(campaign, campaign.run_with(0, {name: value}), px4, f'{what} = {value!r}')
+        _check_one(campaign, campaign.run_with(0, {name: value}), px4, f'{what} = {shown(value)}')
 
 
 def _check_one(campaign: Campaign, run: Run, px4: Px4Build, what: str) -> None:

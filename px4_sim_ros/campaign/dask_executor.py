@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import logging
 import signal
+import tempfile
 import typing
 from multiprocessing import resource_tracker
 
@@ -36,10 +37,15 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
     logging.getLogger('distributed.client').setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         if not scheduler:
-            with _undisturbed():
+            # It is left in the folder for temporary files otherwise.
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(
+                prefix='px4_sim_ros_dask_', ignore_cleanup_errors=True))
+            with _undisturbed(), importlib.import_module('dask').config.set(
+                    {'temporary-directory': scratch}):
+                # Of an interrupt its workers would log what they have dropped.
                 cluster = stack.enter_context(distributed.LocalCluster(
-                    n_workers=count, threads_per_worker=1, processes=True,
-                    host=LOCAL, dashboard_address=f'{LOCAL}:0'))
+                    n_workers=count, threads_per_worker=1, processes=True, host=LOCAL,
+                    dashboard_address=f'{LOCAL}:0', silence_logs=logging.CRITICAL))
                 client = stack.enter_context(distributed.Client(cluster))
         else:
             client = stack.enter_context(_client(scheduler))

@@ -25,9 +25,22 @@ from px4_sim_ros.process import atomic_write
 
 # Files of a campaign that only grow, a line of JSON at a time: they are whole at any time.
 
+_MOST_DIGITS = 19
 Form = typing.Callable[[typing.Any], typing.Any]
 """Makes of the content of a line what it stands for; raises TypeError, ValueError or LookupError if
 it is not that."""
+
+
+def _content(text: bytes) -> typing.Any:
+    """Return the content of a JSON text.
+
+    :raises ValueError: it is none, or has a whole number that no other reader takes
+    """
+    def whole(digits: str) -> int:
+        if len(digits) > _MOST_DIGITS:
+            raise ValueError
+        return int(digits)
+    return json.loads(text, parse_int=whole)
 
 
 class _Read(typing.NamedTuple):
@@ -57,7 +70,7 @@ def _read(path: pathlib.Path, form: Form, *, cut: bool = False) -> _Read:
     content, wrong = [], []
     for number, line in enumerate(lines, 1):
         try:
-            content.append(form(json.loads(line)))
+            content.append(form(_content(line)))
         except (TypeError, ValueError, LookupError, RecursionError):
             wrong.append(number)
     return _Read(content, size, '' if not wrong else (
@@ -226,7 +239,7 @@ class Folder:
         """
         path = pathlib.Path(path).expanduser()
         try:
-            content = json.loads((path / _PLAN).read_text(encoding='utf-8'))
+            content = _content((path / _PLAN).read_bytes())
             name, px4, campaign = (content[key] for key in ('name', 'px4', 'campaign'))
             if px4 is not None:
                 build, schedule = px4

@@ -13,7 +13,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.parameters import number
 
 SAMPLINGS = RANDOM, LATIN_HYPERCUBE, SOBOL = ('random', 'latin_hypercube', 'sobol')
@@ -123,7 +123,7 @@ def read_distribution(owner: str, content: typing.Any) -> Distribution:
     :raises ParameterError: naming the place and what is allowed
     """
     if not isinstance(content, dict) or len(content) != 1:
-        raise ParameterError(f'{owner} = {content!r}: must hold one of {", ".join(_KINDS)}')
+        raise ParameterError(f'{owner} = {shown(content)}: must hold one of {", ".join(_KINDS)}')
     (kind, values), = content.items()
     if kind not in _KINDS:
         raise ParameterError(f'{owner}: {kind!r} is no distribution'
@@ -138,10 +138,10 @@ def read_distribution(owner: str, content: typing.Any) -> Distribution:
 
 def _uniform(owner: str, content: typing.Any) -> Uniform:
     if not isinstance(content, list) or len(content) != 2:
-        raise ParameterError(f'{owner} = {content!r}: must be [lowest, highest]')
+        raise ParameterError(f'{owner} = {shown(content)}: must be [lowest, highest]')
     low, high = (number(f'{owner}[{i}]', value) for i, value in enumerate(content))
     if low >= high:
-        raise ParameterError(f'{owner} = {content!r}: the first must be less than the second')
+        raise ParameterError(f'{owner} = {shown(content)}: the first must be less than the second')
     return Uniform(low, high)
 
 
@@ -150,7 +150,7 @@ def _normal(owner: str, content: typing.Any) -> Normal:
     if isinstance(content, list) and len(content) == 2:
         content = dict(zip(names, content))
     if not isinstance(content, dict) or not {'mean', 'sigma'} <= set(content) <= set(names):
-        raise ParameterError(f'{owner} = {content!r}: must be [mean, sigma], or a mapping of'
+        raise ParameterError(f'{owner} = {shown(content)}: must be [mean, sigma], or a mapping of'
                              f' {", ".join(names)}')
     found = Normal(**{key: number(f'{owner}.{key}', value) for key, value in content.items()})
     if found.sigma <= 0.0:
@@ -159,13 +159,14 @@ def _normal(owner: str, content: typing.Any) -> Normal:
         raise ParameterError(f'{owner}.low = {found.low:g}: must be less than high ='
                              f' {found.high:g}')
     if found.is_empty:
-        raise ParameterError(f'{owner} = {content!r}: between low and high there is nothing of it')
+        raise ParameterError(f'{owner} = {shown(content)}: between low and high there is nothing'
+                             ' of it')
     return found
 
 
 def _values(owner: str, content: typing.Any) -> tuple[Value, ...]:
     if not isinstance(content, list) or not content:
-        raise ParameterError(f'{owner} = {content!r}: must be a list of values')
+        raise ParameterError(f'{owner} = {shown(content)}: must be a list of values')
     return tuple(content)
 
 
@@ -176,8 +177,8 @@ def read_column(owner: str, content: typing.Any) -> list[Value]:
     :raises ParameterError: there is no such file, or no such column in it
     """
     if set(content) != {'file', 'column'}:
-        raise ParameterError(f'{owner} = {content!r}: must be a list of values, or a mapping of'
-                             ' file and column')
+        raise ParameterError(f'{owner} = {shown(content)}: must be a list of values, or a mapping'
+                             ' of file and column')
     path, column = pathlib.Path(str(content['file'])).expanduser(), str(content['column'])
     try:
         with path.open(encoding='utf-8', newline='') as file:
@@ -187,7 +188,7 @@ def read_column(owner: str, content: typing.Any) -> list[Value]:
         raise ParameterError(f'{owner}.file {path}: {reason}') from error
     if not rows or column not in rows[0]:
         known = [*rows[0]] if rows else []
-        raise ParameterError(f'{owner}.column = {column!r}: {path} has no such column'
+        raise ParameterError(f'{owner}.column = {shown(column)}: {path} has no such column'
                              f"{did_you_mean(column, known)}; it has {', '.join(known) or 'none'}")
     return [_plain(row[column]) for row in rows]
 

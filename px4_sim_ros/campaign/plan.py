@@ -8,7 +8,7 @@ import functools
 import typing
 
 from px4_sim_ros.campaign import inputs, places
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
 from px4_sim_ros.spec.files import NONE, load_mission
 from px4_sim_ros.spec.resources import named_file, read_yaml
@@ -105,7 +105,8 @@ class Campaign:
         if ('scenario' in content) == ('mission' in content):
             raise ParameterError(f'{owner}: must hold either scenario or mission')
         if not isinstance(content.get(VEHICLES, {}), dict):
-            raise ParameterError(f'{owner}: {VEHICLES} = {content[VEHICLES]!r}: must be a mapping')
+            raise ParameterError(f'{owner}: {VEHICLES} = {shown(content[VEHICLES])}: must be a'
+                                 ' mapping')
         settings = Settings.from_mapping(owner, {
             key: value for key, value in content.items() if key in Settings.infos()})
         scenario = _scenario(owner, content)
@@ -128,7 +129,7 @@ class Campaign:
                 values += found.distribution.values
         for value in [*values, self.scenario['vehicle']]:
             if not isinstance(value, str):
-                raise ParameterError(f'{self.owner}: vehicle = {value!r}: must be a text')
+                raise ParameterError(f'{self.owner}: vehicle = {shown(value)}: must be a text')
         return list(dict.fromkeys([*values, self.scenario['vehicle']]))
 
     def to_mapping(self) -> dict[str, typing.Any]:
@@ -212,7 +213,7 @@ def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> places.Co
 
 def _vary(owner: str, content: typing.Any) -> tuple[inputs.Input, ...]:
     if content is not None and not isinstance(content, dict):
-        raise ParameterError(f'{owner}: vary = {content!r}: must be a mapping of what varies')
+        raise ParameterError(f'{owner}: vary = {shown(content)}: must be a mapping of what varies')
     found = tuple(inputs.Input(str(name), inputs.read_distribution(
         f'{owner}: vary.{name}', _read_table(f'{owner}: vary.{name}.table', value)))
         for name, value in (content or {}).items())

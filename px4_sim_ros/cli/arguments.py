@@ -10,7 +10,7 @@ import typing
 
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.link.hil.link_state import HilParameters
-from px4_sim_ros.model.errors import did_you_mean
+from px4_sim_ros.model.errors import did_you_mean, one_line
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.spec.run_parameters import SPEEDS, is_speed
 from px4_sim_ros.step import pacing
@@ -22,8 +22,11 @@ class ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> typing.NoReturn:
         """End with a sentence."""
         name = self.prog.split()[-1]
-        self.exit(BAD_INPUT, f"{name}: {message.removeprefix('argument ')};"
-                  f' `python -m {self.prog} --help` says what there is\n')
+        for kind, allowed in ('float', 'a number'), ('int', 'a whole number'):
+            message = re.sub(f"invalid {kind} value: ('.*')$", rf'\1: must be {allowed}', message)
+        self.exit(BAD_INPUT, one_line(
+            f"{name}: {message.removeprefix('argument ')}; `python -m {self.prog} --help` says what"
+            ' there is') + '\n')
 
     def _check_value(self, action: argparse.Action, value: typing.Any) -> None:
         """Refuse a value that is none of the choices, as parameters are refused."""

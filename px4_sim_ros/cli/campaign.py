@@ -25,7 +25,7 @@ from px4_sim_ros.campaign.statistics import (
     success,
 )
 from px4_sim_ros.cli import flown_again, output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Bar
 from px4_sim_ros.flight.instances import most_at_once
 from px4_sim_ros.model.errors import ParameterError, sentence
@@ -202,8 +202,6 @@ def campaign(options: argparse.Namespace) -> int:
         options.executor, options.scheduler = options.executor or THREADS, options.scheduler or ''
         with signals.unwrapped():
             return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
-    except ParameterError as error:
-        return output.failed('campaign', error, BAD_INPUT)
     except (OSError, RuntimeError) as error:
         return output.failed('campaign', error, FAILED)
     except KeyboardInterrupt:

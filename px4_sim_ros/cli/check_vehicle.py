@@ -8,10 +8,7 @@ import json
 
 from px4_sim_ros.check.figures import Figures, all_figures, as_json, figures, implausible
 from px4_sim_ros.check.px4 import contradictions
-from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.body.integrators import DynamicsParameters
-from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -30,10 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_vehicle(options: argparse.Namespace) -> int:
     """Print the figures of a vehicle at the default home; return the exit code."""
-    try:
-        vehicle = load_vehicle(options.vehicle)
-    except ParameterError as error:
-        return output.failed('check-vehicle', error, BAD_INPUT)
+    vehicle = load_vehicle(options.vehicle)
     found, problems = examined(load_configuration(None, {}, vehicle=vehicle))
     if options.json:
         values = {name: value for some in found for name, value in as_json(some).items()}

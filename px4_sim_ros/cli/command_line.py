@@ -11,7 +11,7 @@ import typing
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
-from px4_sim_ros.model.errors import did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, sentence
 from px4_sim_ros.process import gc_control, signals
 from px4_sim_ros.spec.resources import own_arguments
 
@@ -81,10 +81,16 @@ def _run(arguments: list[str]) -> int:
         commands.choices[options.command].refuse(unknown)
     options.ros_arguments = arguments[len(own):]
     gc_control.release()
-    if module is None:
-        return control.run(options)
-    with output.damage_reported():
-        code = getattr(module, _function(options.command))(options)
+    carry_out = control.run if module is None else getattr(module, _function(options.command))
+    try:
+        with output.damage_reported():
+            code: int = carry_out(options)
+    except ParameterError as error:
+        return output.failed(options.command, error, BAD_INPUT)
+    except OSError as error:
+        where = f'{error.filename}: ' if error.filename else ''
+        print(f'{options.command}: {where}{sentence(error)}', file=sys.stderr)
+        return BAD_INPUT
     return code
 
 

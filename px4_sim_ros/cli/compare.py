@@ -9,8 +9,6 @@ import json
 import pathlib
 import typing
 
-from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
@@ -22,7 +20,6 @@ from px4_sim_ros.recording.analysis.comparison import (
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.report import comparison_report as report
 from px4_sim_ros.spec.resources import check_page, check_writable
 
@@ -64,15 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def compare(options: argparse.Namespace) -> int:
     """Print what came of it; return 0 if the runs are identical, 1 if not, 2 for bad input."""
-    try:
-        check_writable('json', options.json)
-        check_page('plot', options.plot)
-        first, other = (vehicles_of(folder) for folder in options.bags)
-        pairs = _paired(first, other)
-        return each(options, first, ('json', 'plot'), lambda bag: _compare(
-            bag, pairs[bag.run.namespace], options))
-    except (BagError, ParameterError, OSError) as error:
-        return output.failed('compare', error, BAD_INPUT)
+    check_writable('json', options.json)
+    check_page('plot', options.plot)
+    first, other = (vehicles_of(folder) for folder in options.bags)
+    pairs = _paired(first, other)
+    return each(options, first, ('json', 'plot'), lambda bag: _compare(
+        bag, pairs[bag.run.namespace], options))
 
 
 def _paired(

@@ -10,7 +10,7 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec.resources import parse_yaml
@@ -183,8 +183,6 @@ def run(options: argparse.Namespace) -> int:
                 print(json.dumps(control.status.values() | {'sentence': control.status.sentence}))
             elif options.command not in ('stop', 'sensor', 'vehicle', 'fault'):
                 print(control.summary())
-        except ParameterError as error:
-            return output.failed(options.command, error, BAD_INPUT)
         except RuntimeError as error:
             return output.failed(options.command, error, FAILED)
         except KeyboardInterrupt:

@@ -7,13 +7,11 @@ import argparse
 import pathlib
 import sys
 
-from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.analysis.export import CSV, FORMATS
 from px4_sim_ros.recording.analysis.export import export as export_bag
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.run_description import BagError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,13 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def export(options: argparse.Namespace) -> int:
     """Write the tables; return the exit code."""
     folder = options.output or pathlib.Path(f'{options.bag.absolute().name}_{options.format}')
+    if options.every < 1:
+        raise ParameterError(f'every = {options.every}: must be at least 1')
     try:
-        if options.every < 1:
-            raise ParameterError(f'every = {options.every}: must be at least 1')
         files = export_bag(
             BagReader(options.bag), folder, options.format, options.topics, options.every)
-    except (BagError, ParameterError) as error:
-        return output.failed('export', error, BAD_INPUT)
     except OSError as error:
         print(f'export: {folder}: {sentence(error)}', file=sys.stderr)
         return FAILED

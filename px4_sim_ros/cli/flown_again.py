@@ -10,8 +10,7 @@ import pathlib
 import typing
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.model.faults.actions import ALLOWED
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec import settings
@@ -71,13 +70,9 @@ def only_allowed(paths: typing.Sequence[str]) -> typing.Iterator[None]:
 
 def run(command: str, options: argparse.Namespace, action: typing.Callable[[], int]) -> int:
     """Return the exit code of an action, or that of how it fails, with its sentence printed."""
-    # It loads what `campaign --help` does without.
-    from px4_sim_ros.recording.bag.run_description import BagError
     try:
         with signals.unwrapped(), only_allowed(options.allow):
             return action()
-    except (BagError, ParameterError) as error:
-        return output.failed(command, error, BAD_INPUT)
     except KeyboardInterrupt:
         return output.interrupted(command)
     except (OSError, RuntimeError) as error:

@@ -13,7 +13,7 @@ import tempfile
 import typing
 
 from px4_sim_ros.cli import arguments, fly_plan, fly_summary, output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.cli.list import ListAction
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.flight import autopilots, instances
@@ -103,23 +103,20 @@ def _fly(
     options: argparse.Namespace, folder: pathlib.Path, held: contextlib.ExitStack,
 ) -> int:
     """Fly; `held` is what others on this machine may not have meanwhile."""
-    try:
-        fleet = fly_plan.fleet_of(options)
-        options.mode = options.mode or ('composed' if fleet is None else 'core')
-        expectation = _expectation(options)
-        bag = options.record
-        if bag is None and (options.report is not None or (expectation and expectation.reference)):
-            bag = folder / 'flight'
-        elsewhere = _free_domain(options, held)
-        instance = _free_instance(options, held)
-        spec = fly_plan.spec_of(options, bag, fleet, instance)
-        if instance and instance == spec.first.hil.instance:
-            elsewhere.append(f'instance 0 is in use: this flight has instance {instance}')
-        check_writable('summary', options.summary)
-        check_page('report', options.report)
-        held.enter_context(autopilots.claim(spec.vehicles))
-    except (ParameterError, OSError) as error:
-        return output.failed('fly', error, BAD_INPUT)
+    fleet = fly_plan.fleet_of(options)
+    options.mode = options.mode or ('composed' if fleet is None else 'core')
+    expectation = _expectation(options)
+    bag = options.record
+    if bag is None and (options.report is not None or (expectation and expectation.reference)):
+        bag = folder / 'flight'
+    elsewhere = _free_domain(options, held)
+    instance = _free_instance(options, held)
+    spec = fly_plan.spec_of(options, bag, fleet, instance)
+    if instance and instance == spec.first.hil.instance:
+        elsewhere.append(f'instance 0 is in use: this flight has instance {instance}')
+    check_writable('summary', options.summary)
+    check_page('report', options.report)
+    held.enter_context(autopilots.claim(spec.vehicles))
     for remark in [*elsewhere,
                    *fly_plan.remarks(vehicle.configuration for vehicle in spec.vehicles),
                    *(memory.remarks() if spec.repeats_px4 else [])]:

@@ -44,11 +44,10 @@ def write_summary(summary: dict[str, typing.Any], path: pathlib.Path | None) -> 
 
 def write_report(bag: str, path: pathlib.Path) -> bool:
     """Write the page about a recorded flight; return whether that has worked."""
-    from px4_sim_ros.recording.bag.run_description import BagError
     from px4_sim_ros.recording.report.fleet_report import write_any_report
     try:
         write_any_report(bag, path)
-    except (BagError, ParameterError, OSError) as error:
+    except (ParameterError, OSError) as error:
         print(f'fly: report {path}: {sentence(error)}', file=sys.stderr)
         return False
     print(f'look at {path}')

@@ -7,8 +7,6 @@ import argparse
 import json
 import pathlib
 
-from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import Files, load_vehicle
@@ -39,14 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def identify(options: argparse.Namespace) -> int:
     """Identify numbers and write a vehicle file, a profile, or both; return the exit code."""
-    try:
-        _check(options)
-        if options.sensors:
-            _sensors(options)
-        if options.out:
-            _vehicle(options)
-    except (ParameterError, OSError) as error:
-        return output.failed('identify', error, BAD_INPUT)
+    _check(options)
+    if options.sensors:
+        _sensors(options)
+    if options.out:
+        _vehicle(options)
     return 0
 
 

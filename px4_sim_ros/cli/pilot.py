@@ -8,11 +8,10 @@ import contextlib
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import instance
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.link.pilot.pilot import Pilot
-from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.spec.files import load_mission
 
 
@@ -26,14 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def pilot(options: argparse.Namespace) -> int:
-    """Fly the mission; return the exit code."""
-    try:
-        return _fly(options)
-    except (ParameterError, OSError) as error:
-        return output.failed('pilot', error, BAD_INPUT)
-
-
-def _fly(options: argparse.Namespace) -> int:
     """Fly the mission; return the exit code.
 
     :raises ParameterError: the mission is wrong

@@ -7,10 +7,8 @@ import argparse
 import pathlib
 import sys
 
-from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.spec.resources import check_page
 
 
@@ -27,11 +25,9 @@ def report(options: argparse.Namespace) -> int:
     # It draws, which takes a while to import, and other commands do without.
     from px4_sim_ros.recording.report.fleet_report import write_any_report
     page = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
+    check_page('output', page)
     try:
-        check_page('output', page)
         write_any_report(options.bag, page)
-    except (BagError, ParameterError) as error:
-        return output.failed('report', error, BAD_INPUT)
     except OSError as error:
         print(f'report: {page}: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT

@@ -7,9 +7,6 @@ import argparse
 import json
 import pathlib
 
-from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import check_page, check_writable
@@ -37,29 +34,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def validate(options: argparse.Namespace) -> int:
     """Fly the log through the vehicle; return the exit code."""
     page = options.report or pathlib.Path(f'{pathlib.Path(options.log).stem}_validation.html')
-    try:
-        check_page('report', page)
-        check_writable('json', options.json)
-        vehicle = load_vehicle(options.vehicle)
-        # They compile and draw, which takes a while to import, and other commands do without.
-        from px4_sim_ros.real import pages
-        from px4_sim_ros.real.named import with_values
-        from px4_sim_ros.real.readers import read_flight
-        of_log = {f'{name}[{axis}]': value for name, values in (
-            ('wind_m_s', options.wind), ('mounting_rad', options.mounting))
-            for axis, value in enumerate(values)}
-        from px4_sim_ros.real import closed_loop
-        found = pages.validated(
-            with_values(read_flight(options.log), of_log), vehicle.name, vehicle,
-            closed_loop.compared(options.log, options.against) if options.against else [])
-        atomic_write.write(page, pages.validation_page(found))
-        from px4_sim_ros.real import summaries
-        for line in summaries.of_validation(found):
-            print(line)
-        if options.json:
-            atomic_write.write(
-                options.json, json.dumps(summaries.validation_json(found), indent=2))
-    except (ParameterError, OSError) as error:
-        return output.failed('validate', error, BAD_INPUT)
+    check_page('report', page)
+    check_writable('json', options.json)
+    vehicle = load_vehicle(options.vehicle)
+    # They compile and draw, which takes a while to import, and other commands do without.
+    from px4_sim_ros.real import pages
+    from px4_sim_ros.real.named import with_values
+    from px4_sim_ros.real.readers import read_flight
+    of_log = {f'{name}[{axis}]': value for name, values in (
+        ('wind_m_s', options.wind), ('mounting_rad', options.mounting))
+        for axis, value in enumerate(values)}
+    from px4_sim_ros.real import closed_loop
+    found = pages.validated(
+        with_values(read_flight(options.log), of_log), vehicle.name, vehicle,
+        closed_loop.compared(options.log, options.against) if options.against else [])
+    atomic_write.write(page, pages.validation_page(found))
+    from px4_sim_ros.real import summaries
+    for line in summaries.of_validation(found):
+        print(line)
+    if options.json:
+        atomic_write.write(
+            options.json, json.dumps(summaries.validation_json(found), indent=2))
     print(f'look at {page}')
     return 0

@@ -9,12 +9,10 @@ import os
 import pathlib
 import sys
 
-from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.spec import settings
 from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget, ViewerError
 
@@ -39,8 +37,6 @@ def view(options: argparse.Namespace) -> int:
             _show_bag(vehicles_of(options.bag), pathlib.Path(options.bag), target)
         else:
             _show_graph(options, target)
-    except (ParameterError, BagError) as error:
-        return output.failed('view', error, BAD_INPUT)
     except (ViewerError, OSError) as error:
         print(f'view: {sentence(error)}', file=sys.stderr)
         if target.hangs:

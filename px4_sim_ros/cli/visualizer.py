@@ -28,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def visualizer(options: argparse.Namespace) -> int:
     """Publish until a signal comes; return the exit code."""
-    from px4_sim_ros.recording.bag.run_description import BagError
     from px4_sim_ros.ros.nodes.visualizer import TfBroadcaster, VisualizerNode, run
     try:
         if options.only_tf:
@@ -42,7 +41,7 @@ def visualizer(options: argparse.Namespace) -> int:
             configuration = vehicles[options.member if options.fleet is not None else '']
             run(lambda: VisualizerNode(configuration, of_fleet=options.fleet is not None),
                 options.ros_arguments)
-    except (ParameterError, BagError) as error:
+    except ParameterError as error:
         return output.failed('visualizer', error, BAD_INPUT)
     return 0
 

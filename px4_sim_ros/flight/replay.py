@@ -124,6 +124,8 @@ def _interruptions(
 
     :param absent_us: the times at which it would have measured
     """
+    if sensor not in bag.run.graph.nodes:
+        raise BagError(f'bag {bag.folder}: {graph.ABSENCE} names {sensor}, which is no node of it')
     step_us, period_us = bag.run.world.step_us, bag.run.world.period_us(sensor)
     absent = set(absent_us)
     for time_us in absent:

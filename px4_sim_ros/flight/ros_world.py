@@ -177,7 +177,12 @@ class RosWorld:
         for child in needed:
             # One that was stopped by the manager has ended well.
             if child.exit_code is not None and (child.exit_code or not self._hears_of_end()):
-                raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+                raise self._error_of(child)
+
+    def _error_of(self, child: Child) -> WorldError:
+        """Return the error of a process that has ended; a recording that ends it says why."""
+        why = self.recording_problem
+        return WorldError(f"{child.end_sentence}{why and ': '}{why}")
 
     def _hears_of_end(self) -> bool:
         """Return whether the manager takes the graph down: on a busy machine it is heard late."""
@@ -198,7 +203,7 @@ class RosWorld:
         for child in self._children:
             # One that had to be killed has reported nothing.
             if child.exit_code is not None and child.exit_code > 0:
-                raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+                raise self._error_of(child)
         if self._unasked_end:
             raise WorldError(f'the graph was taken down: {self._unasked_end}')
 

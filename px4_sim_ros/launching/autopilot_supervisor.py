@@ -26,7 +26,6 @@ from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.px4.log import loss_of
 from px4_sim_ros.px4.sitl import Px4, add_schedule_argument
 from px4_sim_ros.recording.bag.fleet_description import read_run_file
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.session import ros_node, spin_once
 from px4_sim_ros.ros.framework.status_client import StatusClient
@@ -170,7 +169,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
                 AutopilotSupervisor(vehicle, pathlib.Path(folder)), arguments,
                 of_fleet=bool(vehicle.name),
                 begins_again=vehicle.hil.on_waiting == 'begin_again')
-    except (BagError, ParameterError, OSError) as error:
+    except (ParameterError, OSError) as error:
         print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)
         return 2
 

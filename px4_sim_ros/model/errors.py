@@ -3,6 +3,7 @@
 """Errors whose text is a sentence for the user."""
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib.util
 import re
@@ -11,6 +12,8 @@ import typing
 # From here on a word, of 0 to 1, may be a name that is misspelt, or the beginning of one.
 _ALIKE, _BEGINS = 0.6, 0.85
 _LONGEST = 100         # of a value in a sentence
+_LONG_WORD = re.compile(r'\S{200,}')         # a path may be long
+_LONGEST_SENTENCE = 2000
 _BEGUN = 0.92          # a whole name is nearer than a beginning
 # C0, DEL and C1, which a terminal obeys, and what turns the direction of a line.
 _CONTROLS = {code: f'\\x{code:02x}' for code in (*range(32), *range(127, 160))} | {
@@ -21,6 +24,26 @@ for _kept in '\n\t\r':
 
 class ParameterError(ValueError):
     """A parameter is missing, unknown, of the wrong type or out of range."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(one_line(sentence))
+
+
+def one_line(text: str) -> str:
+    """Return a sentence as one line; what it quotes is cut if it is long."""
+    short = _LONG_WORD.sub(
+        lambda word: f'{word[0][:_LONGEST]}...{word[0][-1]}', text.replace('\n', ' '))
+    half = _LONGEST_SENTENCE // 2
+    return short if len(short) <= _LONGEST_SENTENCE else f'{short[:half]} ... {short[-half:]}'
+
+
+@contextlib.contextmanager
+def within(place: str) -> typing.Iterator[None]:
+    """Name a place before what is wrong in it."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ParameterError(f'{place}: {error}') from error
 
 
 class RunError(RuntimeError):

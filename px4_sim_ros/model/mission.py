@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 
 
@@ -92,9 +92,9 @@ class Mission:
         if not isinstance(content, dict) or set(content) != {'name', 'items'}:
             raise ParameterError(f'{owner}: must hold name and items and nothing else')
         if not isinstance(content['name'], (str, int, float)):
-            raise ParameterError(f"{owner}: name = {content['name']!r}: must be a text")
+            raise ParameterError(f"{owner}: name = {shown(content['name'])}: must be a text")
         if not isinstance(content['items'], list):
-            raise ParameterError(f"{owner}: items = {content['items']!r}: must be a list")
+            raise ParameterError(f"{owner}: items = {shown(content['items'])}: must be a list")
         items = tuple(
             cls._item(f'{owner}: items[{i}]', item) for i, item in enumerate(content['items']))
         mission = cls(str(content['name']), items)
@@ -117,4 +117,4 @@ class Mission:
                 return _ITEMS[kind].from_mapping(
                     f'{owner}.{kind}', {} if values is None else values)
             meant = did_you_mean(str(kind), _ITEMS)
-        raise ParameterError(f"{owner} = {item!r}: must be one of {', '.join(_ITEMS)}{meant}")
+        raise ParameterError(f"{owner} = {shown(item)}: must be one of {', '.join(_ITEMS)}{meant}")

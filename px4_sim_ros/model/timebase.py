@@ -12,7 +12,7 @@ import functools
 import re
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, nearest_valid
+from px4_sim_ros.model.errors import ParameterError, nearest_valid, shown
 
 # What arrives later than it was made, by a whole number of steps.
 
@@ -88,7 +88,7 @@ def exact_us(name: str, time_s: float) -> int:
     # A decimal fraction and the quotient of whole numbers are rounded to the same float.
     if time_us / US_PER_S != time_s:
         raise ParameterError(
-            f'{name} = {time_s!r}: must be a whole number of microseconds, such as'
+            f'{name} = {shown(time_s)}: must be a whole number of microseconds, such as'
             f' {time_us / US_PER_S!r} s')
     return time_us
 

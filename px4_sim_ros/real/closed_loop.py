@@ -14,7 +14,7 @@ import typing
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import within
 from px4_sim_ros.real.flight import RealFlight, between, has_samples
 from px4_sim_ros.real.imu_log import ImuLog, read_imu
 from px4_sim_ros.real.ulog import Topics, read_ulog
@@ -130,10 +130,8 @@ def compared(
     """
     columns = []
     for path in (log, *others):
-        try:
+        with within('closed loop'):
             columns.append(figures(path))
-        except ParameterError as error:
-            raise ParameterError(f'closed loop: {error}') from error
     return [(f'{row[0].name}, {row[0].unit}' if row[0].unit else row[0].name,
              *('-' if math.isnan(one.value) else f'{one.value:.3g}' for one in row))
             for row in zip(*columns)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pathlib
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, within
 from px4_sim_ros.real.flight import RealFlight
 
 
@@ -45,11 +45,8 @@ def _parquet(path: pathlib.Path) -> RealFlight:
 
 def _recording(path: pathlib.Path) -> RealFlight:
     from px4_sim_ros.real.recorded import read_recording
-    from px4_sim_ros.recording.bag.run_description import BagError
-    try:
+    with within(f'log {path}'):
         return read_recording(path)
-    except BagError as error:
-        raise ParameterError(f'log {path}: {error}') from error
 
 
 _READERS: dict[str, typing.Callable[[pathlib.Path], RealFlight]] = {

@@ -8,11 +8,10 @@ import typing
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.messages.truth import references_in
 from px4_sim_ros.model.environment.downwash import Wake
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import within
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.timebase import is_due, seconds_text
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.spec.run_parameters import PlayerParameters
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKES
@@ -81,10 +80,8 @@ class FaultPlaybackBlock(Block):
 
 
 def _opened(configuration: BlockConfiguration[PlayerParameters]) -> BagReader:
-    try:
+    with within(f'{configuration.name}.bag'):
         return BagReader(configuration.parameters.bag)
-    except BagError as error:
-        raise ParameterError(f'{configuration.name}.bag: {error}') from error
 
 
 class PlaybackBlock(Block):

@@ -18,7 +18,6 @@ import time
 import typing
 
 import rclpy
-from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.process import domain_claim, signals
@@ -26,7 +25,7 @@ from px4_sim_ros.px4.shared_core import SharedCore, shared_core_of
 from px4_sim_ros.ros.framework.block_host import BlockHost, HangReport, StepExecutor
 from px4_sim_ros.ros.framework.block_node import BlockNode
 from px4_sim_ros.ros.framework.graph_node import GraphNode
-from px4_sim_ros.ros.framework.session import make_executor
+from px4_sim_ros.ros.framework.session import initialise, make_executor
 from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.resources import own_arguments
 from px4_sim_ros.step import graph
@@ -59,9 +58,9 @@ def run(
     try:
         if not names or 'manager' in names:
             held = domain_claim.claim(domain_claim.CLOCK)
-        rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
+        initialise(ros_arguments)
         described = None if file is None else _read(file)
-    except (ParameterError, RuntimeError) as error:    # rclpy's, for wrong ROS arguments
+    except ParameterError as error:
         print(f'world: {error}', file=sys.stderr)
         return 2
     nodes: list[typing.Any] = []

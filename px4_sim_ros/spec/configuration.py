@@ -8,7 +8,7 @@ import functools
 import pathlib
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean, shown, within
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
 from px4_sim_ros.model.timebase import instance_name
@@ -144,13 +144,17 @@ def load_configuration(
             values |= layer.get('', {}) | layer.get(node, {})
         if node == 'pilot' and 'hil_bridge' in names:
             values |= {'instance': flat_values(configured('hil_bridge').own)['instance']}
-        values |= select(given, f'{absolute(namespace)}/{node}')
-        values |= overrides.get('', {})
-        values |= overrides.get(node, {})
-        return node_configuration(node, values)
+        over = overrides.get('', {}) | overrides.get(node, {})
+        of_file = select(given, f'{absolute(namespace)}/{node}')
+        try:
+            return node_configuration(node, values | of_file | over)
+        except ParameterError as error:
+            node_configuration(node, values | over)        # wrong without the file as well
+            raise ParameterError(f'parameter file {params_file}: {error}') from error
 
-    for key in select(given, absolute(namespace)) | overrides.get('', {}):
-        _check_shared_name(key)
+    with within(f'parameter file {params_file}'):
+        _check_shared_names(select(given, absolute(namespace)))
+    _check_shared_names(overrides.get('', {}))
     of_vehicle: dict[str, FlatParameters] = {}
     named = configured(_FIRST).world.scenario
     if lays_scenario and (scenario := files.scenario(named)) is not None:
@@ -200,10 +204,8 @@ def _check_alone(
 
     :raises ParameterError: naming the file, the parameter and what is allowed
     """
-    try:
+    with within(files.owner('scenarios', scenario)):
         load_configuration(None, settings, lays_scenario=False, files=files)
-    except ParameterError as error:
-        raise ParameterError(f"{files.owner('scenarios', scenario)}: {error}") from error
 
 
 def check_flown(configuration: Configuration) -> None:
@@ -297,13 +299,14 @@ def flat_parameters(configuration: Configuration) -> dict[str, FlatParameters]:
     return {node: world | flat_values(own) for node, own in configuration.nodes.items()}
 
 
-def _check_shared_name(key: str) -> None:
-    """Check that all nodes have a parameter that was given for all.
+def _check_shared_names(keys: typing.Iterable[str]) -> None:
+    """Check that all nodes have the parameters that were given for all.
 
     :raises ParameterError: they do not, and what may have been meant
     """
-    shared = WorldParameters.infos()
-    if key in (known := default_parameters(_FIRST)) and key.partition('.')[0] in shared:
+    shared, known = WorldParameters.infos(), default_parameters(_FIRST)
+    key = next((key for key in keys if key not in known or key.partition('.')[0] not in shared), '')
+    if not key:
         return
     owners = [f'{kind}.{key}' for kind, spec in graph.NODES.items()
               if key in graph.load(spec.parameters).infos()]
@@ -319,8 +322,8 @@ def _check_shared(node: str, world: WorldParameters, reference: WorldParameters)
         mine, other = getattr(world, field.name), getattr(reference, field.name)
         if mine != other:
             raise ParameterError(
-                f'{node}.{field.name} = {mine!r}: all nodes share this parameter and manager has'
-                f' {other!r}; set it under /** in the parameter file')
+                f'{node}.{field.name} = {shown(mine)}: all nodes share this parameter and manager'
+                f' has {shown(other)}; set it under /** in the parameter file')
 
 
 def _check_instances(node: str, world: WorldParameters) -> None:

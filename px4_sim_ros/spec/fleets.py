@@ -15,7 +15,7 @@ from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.environment.wind import WindParameters
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown, within
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
@@ -173,11 +173,11 @@ def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
     :raises ParameterError: with its place
     """
     if not isinstance(entry, dict):
-        raise ParameterError(f'{owner} = {entry!r}: must be a mapping')
+        raise ParameterError(f'{owner} = {shown(entry)}: must be a mapping')
     said = VehicleEntry.from_mapping(
         owner, {key: value for key, value in entry.items() if key not in ('start', 'set')})
     if not _NAMESPACE.fullmatch(said.namespace):
-        raise ParameterError(f'{owner}.namespace = {said.namespace!r}: must be a name of ROS'
+        raise ParameterError(f'{owner}.namespace = {shown(said.namespace)}: must be a name of ROS'
                              ' without slashes, such as px4_1')
     start = Start.from_mapping(f'{owner}.start', entry.get('start', {}))
     found = _settings(owner, entry.get('set', {}))
@@ -239,7 +239,7 @@ def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> Non
 def _settings(owner: str, content: typing.Any) -> Settings:
     """Return parameters by node from their names with the node before them."""
     if not isinstance(content, dict):
-        raise ParameterError(f'{owner}.set = {content!r}: must be a mapping')
+        raise ParameterError(f'{owner}.set = {shown(content)}: must be a mapping')
     found: Settings = {}
     for name, value in content.items():
         node, key = node_and_key(f'{owner}.set.{name}', str(name))
@@ -254,7 +254,7 @@ def _check_unique(owner: str, key: str, values: typing.Iterable[object]) -> None
     """
     for value, count in collections.Counter(values).items():
         if count > 1:
-            raise ParameterError(f'{owner}: {key} = {value!r}: {count} vehicles have it; each'
+            raise ParameterError(f'{owner}: {key} = {shown(value)}: {count} vehicles have it; each'
                                  ' needs one of its own')
 
 
@@ -324,15 +324,13 @@ def configurations(
             # One field for all; who has set another one finds it in the first vehicle.
             own['wind'] = {'field_seed': _field_seed(found[0][1])} | own.get('wind', {})
         whose = dataclasses.replace(vehicle, autopilot=vehicle.autopilot or autopilot)
-        try:
+        with within(f'fleet {fleet.name}: {vehicle.namespace}'):
             configuration = load_configuration(
                 params_file, laid_over(overrides, own), vehicle.namespace,
                 base=laid_over(base(whose.autopilot), *(
                     {'': {'gravity_model': first.world.gravity_model}}
                     for _, first in found[:1]), fleet.settings, _GOES_ON), files=files)
             _check(configuration, found[0][1].world if found else configuration.world)
-        except ParameterError as error:
-            raise ParameterError(f'fleet {fleet.name}: {vehicle.namespace}: {error}') from error
         found.append((whose, configuration))
     _check_settings(fleet, {node for _, configuration in found for node in configuration.nodes})
     return found
@@ -344,13 +342,11 @@ def _check_settings(fleet: Fleet, names: set[str]) -> None:
     :param names: of the nodes of all vehicles
     :raises ParameterError: naming the node or the parameter that there is not
     """
-    try:
+    with within(f'fleet {fleet.name}: set'):
         check_nodes(fleet.settings, names | {'recorder'})
         known = default_parameters('recorder')
         for key in fleet.settings.get('recorder', {}).keys() - known.keys():
             raise unknown_key_error('recorder', key, known)
-    except ParameterError as error:
-        raise ParameterError(f'fleet {fleet.name}: set: {error}') from error
 
 
 def _field_seed(first: Configuration) -> int:
@@ -394,5 +390,5 @@ def _check(configuration: Configuration, first: WorldParameters) -> None:
             what = 'it'
             if field.name == 'step_us':       # rovers need the longest one
                 what = f'step_us and periods_us.imu to {max(mine, other)}'
-            raise ParameterError(f'{field.name} = {mine!r}: is of the world, where it is'
+            raise ParameterError(f'{field.name} = {shown(mine)}: is of the world, where it is'
                                  f' {other!r}; set {what} for all of the fleet')

@@ -11,7 +11,7 @@ import typing
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.block import UPLOADED, PilotParameters
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, within
 from px4_sim_ros.model.faults.autopilot import AutopilotParameter, Mode, Px4Failure, Sticks
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
@@ -235,10 +235,8 @@ def _of_fleet(options: Options, fleet: Fleet) -> FlightSpec:
                     vehicle.namespace, vehicle.namespace, presences[vehicle.namespace])
         for vehicle, its in members)
     for vehicle in vehicles:
-        try:
+        with within(f'fleet {fleet.name}: {vehicle.name}'):
             vehicle.check()
-        except ParameterError as error:
-            raise ParameterError(f'fleet {fleet.name}: {vehicle.name}: {error}') from error
     return FlightSpec(
         options.mode, vehicles, fleet.name, fleet.near_miss_m,
         node_overrides.parse(options.node, members[0][1].graph.nodes))

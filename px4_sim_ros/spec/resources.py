@@ -23,6 +23,7 @@ DUMPER: typing.Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 _MOST_BYTES = 4 << 20
 _MOST_DEPTH = 50
 _MOST_NODES = 200_000
+_LARGEST_WHOLE = 1 << 63        # of ROS
 
 
 class _Loader(LOADER):  # type: ignore[misc]
@@ -37,7 +38,10 @@ class _Loader(LOADER):  # type: ignore[misc]
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
         try:
-            return super().construct_object(node, deep)
+            found = super().construct_object(node, deep)
+            if isinstance(found, int) and abs(found) > _LARGEST_WHOLE:
+                raise ValueError
+            return found
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise _no_value(node) from error
 
@@ -45,8 +49,10 @@ class _Loader(LOADER):  # type: ignore[misc]
         if not isinstance(node, yaml.MappingNode):        # but its tag says that it is one
             raise _no_value(node)
         seen: set[str] = set()
-        # A list or a mapping as a key is refused below.
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, 'a list or a mapping is no name', key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f'{key.value} is given twice', key.start_mark)
@@ -157,9 +163,9 @@ def read_text(path: str | pathlib.Path, what: str) -> bytes:
     :raises ParameterError: the file cannot be read
     """
     file = pathlib.Path(path).expanduser()
-    if file.exists() and not file.is_file() and not file.is_dir():
-        raise ParameterError(f'{what} {path}: is no regular file')
     try:
+        if file.exists() and not file.is_file() and not file.is_dir():
+            raise ParameterError(f'{what} {path}: is no regular file')
         with file.open('rb') as opened:
             return opened.read(_MOST_BYTES + 1)
     except OSError as error:

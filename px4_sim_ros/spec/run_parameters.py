@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import Graph
@@ -74,7 +74,7 @@ def recorded(graph: Graph, parameters: RecorderParameters) -> dict[str, int]:
     known, wanted = [*graph.topics, *side_topics.RECORDED], parameters.topics.split()
     for name in wanted:
         if name not in known:
-            raise ParameterError(f'recorder.topics = {name!r}: there is no such topic'
+            raise ParameterError(f'recorder.topics = {shown(name)}: there is no such topic'
                                  f'{did_you_mean(name, known)}; there are {", ".join(known)}')
     return {name: 0 if wanted and name not in wanted
             else 1 if name in side_topics.RECORDED else parameters.every for name in known}

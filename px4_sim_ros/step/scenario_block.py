@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.course import Course
@@ -89,7 +89,8 @@ class ScenarioBlock(Block):
         if name is None:
             name = next(n for i in itertools.count(1) if (n := f'hand_{i}') not in names)
         if name in names:
-            raise ParameterError(f'fault: name = {name!r}: must be one that no other event has')
+            raise ParameterError(f'fault: name = {shown(name)}: must be one that no other event'
+                                 ' has')
         event = read_now('fault', name, entry, names)
         event.action.check('fault', self._subject)
         check(event, 'fault')

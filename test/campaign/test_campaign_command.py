@@ -15,8 +15,7 @@ import types
 import pytest
 import yaml
 from bags import largest_file
-from campaigns import GROUND, campaign, row_of
-from report_flights import Page
+from campaigns import GROUND, campaign, row, row_of
 
 from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
@@ -207,10 +206,8 @@ def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
         px4s, here, tmp_path, monkeypatch):
     old, new = px4s
     folder, jobs = Folder.make(tmp_path / 'c', campaign(runs=1), (str(old), 'one-core')), []
-    row = dict.fromkeys(('failure', 'command'), '') | dict.fromkeys(
-        ('weather.speed_m_s', 'sim_time_s', 'flying_s', 'again'), 0) | {'outcome': 'held'}
-    (tmp_path / 'c' / 'runs.jsonl').write_text(json.dumps(row | {
-        'run': 1, 'fingerprint': 'a', 'versions': 'numba 0.68.1, numpy 2.4.6, px4 0123'}) + '\n')
+    (tmp_path / 'c' / 'runs.jsonl').write_text(json.dumps(row(**{
+        'weather.speed_m_s': 0.0, 'versions': 'numba 0.68.1, numpy 2.4.6, px4 0123'})) + '\n')
 
     def fly(job):
         jobs.append(job.px4)

@@ -216,19 +216,27 @@ def file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])
-def test_what_is_interrupted_goes_on_with_the_same_command(file, here, tmp_path, number):
-    words = ['campaign', file, '--out', tmp_path / 'c', '--workers', 1]
-    with running(command(*words)) as process:
+@pytest.mark.parametrize('number, executor', [
+    (signal.SIGINT, 'threads'), (signal.SIGKILL, 'threads'), (signal.SIGTERM, 'dask')])
+def test_what_is_interrupted_goes_on_with_the_same_command(
+        file, here, tmp_path, number, executor):
+    if executor == 'dask':
+        pytest.importorskip('distributed')
+    temporary = tmp_path / 'tmp'
+    temporary.mkdir()
+    words = ['campaign', file, '--out', tmp_path / 'c', '--workers', 1, '--executor', executor]
+    with running(command(*words), env=os.environ | {'TMPDIR': str(temporary)}) as process:
         wait_for_line(process, 'run 1: ')
         children = family(process.pid)
         assert children
         assert interrupt(process, number) < 20
-        if number == signal.SIGINT:
-            said = process.stdout.read()
+        if number != signal.SIGKILL:
+            *_, shown, flown, interrupted = process.stdout.read().splitlines()
             assert process.returncode == 130
-            assert 'hold; the same command flies the others' in said
-            assert 'Traceback' not in said
+            assert shown.startswith('look at ')
+            assert flown.endswith('hold; the same command flies the others')
+            assert interrupted == 'campaign: interrupted'
+            assert not list(temporary.iterdir())
         assert wait_gone(children, 20) == []
     before = Folder.read(tmp_path / 'c').rows()
     assert 1 <= len(before) < 3

@@ -54,7 +54,7 @@ def params(tmp_path, text):
      ' values are 12000 and 16000 us'),
     ('/**/gps', 'delay_s: 0.12345678',
      'gps.delay_s = 0.12345678: must be a whole number of microseconds, such as 0.123457 s'),
-    ('/**', 'seed: yes', 'fly: seed = True: must be a whole number'),
+    ('/**', 'seed: yes', 'params.yaml: seed = True: must be a whole number'),
     ('/**', 'vehicle: zeppelin', "vehicle 'zeppelin': there is no such vehicle; there are hexa"),
 ])
 def test_a_wrong_parameter(section, values, sentence, tmp_path, sentence_of):

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shlex
 
+import campaigns
 import pytest
 import yaml
 from commands import command, run, running, wait_for_line
@@ -267,9 +268,7 @@ def test_an_action_of_the_users_own_is_flown_and_replayed(
     # A recording is data, as the folder of a campaign is: what it would import has to be allowed.
     folder = Folder.make(tmp_path / 'c', Campaign.from_mapping('c', 'campaign c', {
         'scenario': yaml.safe_load(file.read_text()), 'runs': 1}), None)
-    (tmp_path / 'c' / 'runs.jsonl').write_text(json.dumps({
-        'run': 1, 'outcome': 'held', **dict.fromkeys(('failure', 'fingerprint', 'command'), ''),
-        **dict.fromkeys(('sim_time_s', 'flying_s', 'again'), 0)}) + '\n')
+    (tmp_path / 'c' / 'runs.jsonl').write_text(json.dumps(campaigns.row()) + '\n')
     monkeypatch.setenv('PYTHONPATH', str(tmp_path), prepend=os.pathsep)
     (tmp_path / 'my_faults.py').write_text("raise SystemExit('it was run')", encoding='utf-8')
     for words in (('replay', tmp_path / 'bag'), ('replay', '--mode', 'composed', tmp_path / 'bag'),

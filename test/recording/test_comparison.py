@@ -352,9 +352,9 @@ def test_without_a_terminal_a_table_is_as_wide_as_it_needs(flights, capsys, monk
     (['{0}/a', '{0}/again', '--json', '{0}/none/x'],
      'json {0}/none/x: its folder is missing or cannot be written'),
 ])
-def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
-    assert run_command(*(a.format(flights) for a in arguments)) == 2
-    assert capsys.readouterr().err == f'compare: {sentence.format(flights)}\n'
+def test_bad_input_is_one_sentence(flights, here, arguments, sentence):
+    refused = here('compare', *(a.format(flights) for a in arguments))
+    assert (refused.returncode, refused.stderr) == (2, f'compare: {sentence.format(flights)}\n')
 
 
 @pytest.mark.process

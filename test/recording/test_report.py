@@ -304,10 +304,11 @@ def test_command_writes_the_page(short, tmp_path, capsys):
 
 
 @pytest.mark.parametrize('bag, output', [('nothing', 'x.html'), ('flight', 'none/x.html')])
-def test_command_says_what_is_wrong_in_one_sentence(short, tmp_path, capsys, bag, output):
+def test_command_says_what_is_wrong_in_one_sentence(short, tmp_path, here, bag, output):
     folder = short if bag == 'flight' else tmp_path / bag
-    assert _run(folder, '-o', tmp_path / output) == 2
-    error = capsys.readouterr().err
+    refused = here('report', folder, '-o', tmp_path / output)
+    error = refused.stderr
+    assert refused.returncode == 2
     assert error.startswith('report: ') and error.count('\n') == 1
 
 

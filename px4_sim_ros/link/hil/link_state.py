@@ -21,7 +21,7 @@ import enum
 import time
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
 
@@ -71,8 +71,8 @@ class HilParameters(Parameters):
                 raise ValueError
         except ValueError as error:
             raise ParameterError(
-                f'{owner}.start_utc = {built.start_utc!r}: must be a time of UTC after 1970, as'
-                ' 2026-06-01T12:00:00Z, or empty') from error
+                f'{owner}.start_utc = {shown(built.start_utc)}: must be a time of UTC after 1970,'
+                ' as 2026-06-01T12:00:00Z, or empty') from error
         return built
 
     @property

@@ -7,7 +7,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.faults.autopilot import (
     FAILURE_TYPES,
     FAILURE_UNITS,
@@ -75,7 +75,7 @@ def check_event(event: Event, owner: str) -> None:
     """
     if isinstance(event.action, Command) and event.action.command not in _COMMANDS:
         command = event.action.command
-        raise ParameterError(f'{owner}: command = {command!r}: is no'
+        raise ParameterError(f'{owner}: command = {shown(command)}: is no'
                              f' MAV_CMD{did_you_mean(command, _COMMANDS)}')
     if isinstance(event.action, Mode):
         _check_mode(f'{owner}: to', event.action.to)
@@ -90,4 +90,4 @@ def _check_condition(condition: Condition | None, owner: str) -> None:
 
 def _check_mode(owner: str, name: str) -> None:
     if name not in MODES:
-        raise ParameterError(f'{owner} = {name!r}: must be one of {", ".join(MODES)}')
+        raise ParameterError(f'{owner} = {shown(name)}: must be one of {", ".join(MODES)}')

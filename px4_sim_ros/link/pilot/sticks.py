@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.autopilot import Sticks
 from px4_sim_ros.model.timebase import is_due
@@ -65,6 +65,6 @@ def joy_axes(owner: str, text: str) -> tuple[int, ...]:
     """
     words = text.split()
     if len(set(words)) != 4 or not all(word.isdecimal() for word in words):
-        raise ParameterError(f'{owner} = {text!r}: must be four different whole numbers: the axes'
-                             ' of roll, pitch, yaw and throttle, from 0 on')
+        raise ParameterError(f'{owner} = {shown(text)}: must be four different whole numbers: the'
+                             ' axes of roll, pitch, yaw and throttle, from 0 on')
     return tuple(map(int, words))

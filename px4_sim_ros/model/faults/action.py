@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.timebase import US_PER_S
@@ -106,7 +106,7 @@ class Action(Parameters):
         :raises ParameterError: naming the parameter and what is allowed
         """
         if values is not None and not isinstance(values, dict):
-            raise ParameterError(f'{owner} = {values!r}: must be a mapping of its parameters')
+            raise ParameterError(f'{owner} = {shown(values)}: must be a mapping of its parameters')
         return cls.from_mapping(owner, {**cls.DEFAULTS, **(values or {})})
 
 

@@ -8,7 +8,7 @@ import importlib
 import os
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.faults import air, autopilot, motion, sensors
 from px4_sim_ros.model.faults.action import Action, Fault, Faults
 
@@ -72,8 +72,8 @@ def check_allowed(owner: str, path: str) -> None:
     """
     allowed = os.environ.get(ALLOWED)
     if allowed is not None and path not in allowed.split(','):
-        raise ParameterError(f'{owner} = {path!r}: data may not import a class that you have not'
-                             f' allowed; --allow {path} allows it')
+        raise ParameterError(f'{owner} = {shown(path)}: data may not import a class that you have'
+                             f' not allowed; --allow {path} allows it')
 
 
 def own_action(owner: str, path: typing.Any) -> type[Action]:
@@ -84,14 +84,15 @@ def own_action(owner: str, path: typing.Any) -> type[Action]:
     """
     module, colon, name = path.partition(':') if isinstance(path, str) else ('', '', '')
     if not (module and colon and name):
-        raise ParameterError(f'{owner} = {path!r}: must be module:Class')
+        raise ParameterError(f'{owner} = {shown(path)}: must be module:Class')
     check_allowed(owner, path)
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f'{owner} = {path!r}: cannot be imported: {error}') from error
+        raise ParameterError(f'{owner} = {shown(path)}: cannot be imported: {error}') from error
     if not (isinstance(found, type) and issubclass(found, Action)):
-        raise ParameterError(f'{owner} = {path!r}: must be derived from {Action.__module__}:Action')
+        raise ParameterError(f'{owner} = {shown(path)}: must be derived from'
+                             f' {Action.__module__}:Action')
     return found
 
 

@@ -8,7 +8,7 @@ import math
 import re
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.faults.action import AUTOPILOT, LINK, RECORD, Action, ActionContext, Effect
 from px4_sim_ros.model.faults.channels import DelayAction
 from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
@@ -155,10 +155,10 @@ class AutopilotParameter(Said):
         built = super().from_mapping(owner, {'type': INT32 if is_whole else REAL32, **values})
         if not _NAME.fullmatch(built.name):
             raise ParameterError(
-                f'{owner}.name = {built.name!r}: must be 1 to 16 letters, digits and _')
+                f'{owner}.name = {shown(built.name)}: must be 1 to 16 letters, digits and _')
         value = values.get('value')
         if isinstance(value, int) and not -_INT32_BOUND <= value < _INT32_BOUND:
-            raise ParameterError(f'{owner}.value = {value!r}: must fit into 32 bits:'
+            raise ParameterError(f'{owner}.value = {shown(value)}: must fit into 32 bits:'
                                  f' {-_INT32_BOUND} to {_INT32_BOUND - 1}')
         return built
 

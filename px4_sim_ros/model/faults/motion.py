@@ -14,7 +14,7 @@ from px4_sim_ros.model.body.alterations import (
     inertia_of_point,
     loaded,
 )
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.faults.action import MOTION, Action, ActionContext, Effect, Subject
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import parameter
@@ -286,7 +286,7 @@ class ServoAction(MotionAction):
             raise ParameterError(f'{owner}: {subject.vehicle.name} has no servos')
         if self.servo not in names:
             raise ParameterError(
-                f'{owner}.servo = {self.servo!r}: there is no such servo'
+                f'{owner}.servo = {shown(self.servo)}: there is no such servo'
                 f"{did_you_mean(self.servo, names)}; {subject.vehicle.name} has {', '.join(names)}")
 
     def begin(self, onset: ActionContext) -> Effect:

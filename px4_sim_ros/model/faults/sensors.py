@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.faults.action import Action, ActionContext, Effect, Subject
 from px4_sim_ros.model.faults.channels import (
     CHANNELS,
@@ -40,7 +40,7 @@ class SensorAction(Action):
         sensors = [name for name in subject.blocks if channels_of(name)]
         if self.sensor not in sensors:
             raise ParameterError(
-                f'{owner}.sensor = {self.sensor!r}: there is no such sensor in this run'
+                f'{owner}.sensor = {shown(self.sensor)}: there is no such sensor in this run'
                 f"{did_you_mean(self.sensor, sensors)}; there are {', '.join(sensors)}")
 
 
@@ -105,7 +105,7 @@ class ChannelAction(SensorAction):
         super().check(owner, subject)
         channels = channels_of(self.sensor)
         if self.channel not in channels and (self.channel or len(channels) > 1):
-            raise ParameterError(f'{owner}.channel = {self.channel!r}: must be one of'
+            raise ParameterError(f'{owner}.channel = {shown(self.channel)}: must be one of'
                                  f" {', '.join(channels)}")
         size = channels[self._channel].size
         if self.numbers is not None and len(self.numbers) not in (1, size):
@@ -251,7 +251,7 @@ class SensorAxes(ChannelAction):
             raise ParameterError(f'{owner}: {self.sensor} has no axes')
         if sorted(axis.lstrip('-') for axis in self.axes.split()) != ['x', 'y', 'z']:
             raise ParameterError(
-                f"{owner}.axes = {self.axes!r}: must be x, y and z in an order, each with or"
+                f"{owner}.axes = {shown(self.axes)}: must be x, y and z in an order, each with or"
                 " without a minus, such as '-y x z'")
 
     def change(self, onset: ActionContext, size: int) -> _Change:
@@ -274,7 +274,7 @@ class ReceiverAction(SensorAction):
         """Check that it is a receiver."""
         super().check(owner, subject)
         if kind_and_index(self.sensor)[0] != 'gps':
-            raise ParameterError(f'{owner}.sensor = {self.sensor!r}: must be a GNSS receiver')
+            raise ParameterError(f'{owner}.sensor = {shown(self.sensor)}: must be a GNSS receiver')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -366,11 +366,11 @@ def _path(owner: str, points: typing.Any) -> tuple[_Point, ...]:
     :raises ParameterError: they are none, or not in the order of time
     """
     if not isinstance(points, (list, tuple)) or not points:
-        raise ParameterError(f'{owner} = {points!r}: must be a list of [s, east, north, up]')
+        raise ParameterError(f'{owner} = {shown(points)}: must be a list of [s, east, north, up]')
     found = []
     for i, point in enumerate(points):
         if not isinstance(point, (list, tuple)) or len(point) != 4:
-            raise ParameterError(f'{owner}[{i}] = {point!r}: must be [s, east, north, up]')
+            raise ParameterError(f'{owner}[{i}] = {shown(point)}: must be [s, east, north, up]')
         t, x, y, z = (number(f'{owner}[{i}][{k}]', value) for k, value in enumerate(point))
         found.append((t, x, y, z))
     times = [0.0, *(point[0] for point in found)]

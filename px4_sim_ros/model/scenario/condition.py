@@ -7,7 +7,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import number, unknown_key_error
 from px4_sim_ros.model.scenario.situation import FLAGS, NUMBERS, Situation
 from px4_sim_ros.model.timebase import US_PER_S
@@ -178,7 +178,7 @@ def read_condition(
     """
     if not isinstance(content, dict) or not content:
         raise ParameterError(
-            f'{owner} = {content!r}: must be a mapping such as {{height_m: {{above: 5}}}}')
+            f'{owner} = {shown(content)}: must be a mapping such as {{height_m: {{above: 5}}}}')
     parts = tuple(_part(owner, key, value, events) for key, value in content.items())
     return parts[0] if len(parts) == 1 else All(parts)
 
@@ -191,11 +191,11 @@ def _part(
         return _between(place, key, value, events)
     if key in FLAGS:
         if not isinstance(value, bool):
-            raise ParameterError(f'{place} = {value!r}: must be true or false')
+            raise ParameterError(f'{place} = {shown(value)}: must be true or false')
         return Is(key, value)
     if key in (MODE, TEXT):
         if not isinstance(value, str) or not value:
-            raise ParameterError(f'{place} = {value!r}: must be a text')
+            raise ParameterError(f'{place} = {shown(value)}: must be a text')
         return Is(key, value) if key == MODE else Says(value)
     raise unknown_key_error(owner, str(key), (*NUMBERS, *FLAGS, AGE, MODE, TEXT))
 
@@ -206,12 +206,12 @@ def _between(
     allowed = (*_BOUNDS, 'event') if key == AGE else _BOUNDS
     if not isinstance(value, dict) or not set(value) <= set(allowed) or not (
             set(value) & set(_BOUNDS)):
-        raise ParameterError(f'{place} = {value!r}: must be a mapping of above or below'
+        raise ParameterError(f'{place} = {shown(value)}: must be a mapping of above or below'
                              + (', and the name of an event' if key == AGE else ''))
     bounds = {name: number(f'{place}.{name}', value[name]) for name in _BOUNDS if name in value}
     if bounds.get('above', -math.inf) >= bounds.get('below', math.inf):
-        raise ParameterError(f'{place} = {value!r}: above must be less than below')
+        raise ParameterError(f'{place} = {shown(value)}: above must be less than below')
     event = value.get('event', '')
     if key == AGE and (not isinstance(event, str) or event not in events):
-        raise ParameterError(f'{place}.event = {event!r}: must be the name of another event')
+        raise ParameterError(f'{place}.event = {shown(event)}: must be the name of another event')
     return Between(key, event=event, **bounds)

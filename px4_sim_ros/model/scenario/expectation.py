@@ -7,7 +7,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import number
 from px4_sim_ros.model.scenario.condition import Condition, Found, read_condition, rounded
 from px4_sim_ros.model.scenario.happening import Verdict
@@ -189,7 +189,7 @@ def read_expectation(
     kinds = [key for key in content if key in KINDS] if isinstance(content, dict) else []
     if len(kinds) != 1 or not set(content) <= {*kinds, *_TIMES, *_CONDITIONS}:
         raise ParameterError(
-            f'{owner} = {content!r}: must hold one of {", ".join(KINDS)}, and of'
+            f'{owner} = {shown(content)}: must hold one of {", ".join(KINDS)}, and of'
             f' {", ".join((*_TIMES, *_CONDITIONS))} what is wanted')
     kind, = kinds
     found: dict[str, typing.Any] = {}
@@ -212,5 +212,5 @@ def time_us(owner: str, value: typing.Any) -> int:
     """
     seconds = number(owner, value)
     if not 0.0 <= seconds <= 604_800.0 or math.isnan(seconds):
-        raise ParameterError(f'{owner} = {value!r}: must be at least 0 and at most 604800 s')
+        raise ParameterError(f'{owner} = {shown(value)}: must be at least 0 and at most 604800 s')
     return exact_us(owner, seconds)

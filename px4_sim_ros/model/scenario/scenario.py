@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.faults.action import AUTOPILOT, Action, Subject
 from px4_sim_ros.model.faults.actions import (
     WHERE_LISTED,
@@ -125,13 +125,13 @@ class Scenario:
 
 def _mapping(owner: str, content: typing.Any) -> dict[typing.Any, typing.Any]:
     if content is not None and not isinstance(content, dict):
-        raise ParameterError(f'{owner} = {content!r}: must be a mapping')
+        raise ParameterError(f'{owner} = {shown(content)}: must be a mapping')
     return content or {}
 
 
 def _list(owner: str, content: typing.Any) -> list[typing.Any]:
     if content is not None and not isinstance(content, list):
-        raise ParameterError(f'{owner} = {content!r}: must be a list')
+        raise ParameterError(f'{owner} = {shown(content)}: must be a list')
     return content or []
 
 
@@ -142,7 +142,8 @@ def _names(owner: str, entries: list[typing.Any]) -> list[str]:
         name = entry.get('name', str(i + 1)) if isinstance(entry, dict) else str(i + 1)
         if not isinstance(name, str) or not name or name in names:
             raise ParameterError(
-                f'{owner}: events[{i}].name = {name!r}: must be a text that no other event has')
+                f'{owner}: events[{i}].name = {shown(name)}: must be a text that no other event'
+                ' has')
         names.append(name)
     return names
 
@@ -152,17 +153,17 @@ def _event(
     own: typing.Mapping[str, type[Action]],
 ) -> Event:
     if not isinstance(entry, dict):
-        raise ParameterError(f'{owner} = {entry!r}: must be a mapping of at_s or when, and an'
+        raise ParameterError(f'{owner} = {shown(entry)}: must be a mapping of at_s or when, and an'
                              ' action')
     kinds = [key for key in entry if key not in _EVENT_KEYS]
     if len(kinds) != 1:
-        raise ParameterError(f'{owner} = {entry!r}: must hold one action; {WHERE_LISTED}')
+        raise ParameterError(f'{owner} = {shown(entry)}: must hold one action; {WHERE_LISTED}')
     if ('at_s' in entry) == ('when' in entry):
         raise ParameterError(f'{owner}: must hold either at_s or when')
     action = read_action(owner, kinds[0], entry[kinds[0]], own)
     target = getattr(action, 'event', None)
     if target is not None and target not in names:
-        raise ParameterError(f'{owner}.{kinds[0]}.event = {target!r}: there is no such event')
+        raise ParameterError(f'{owner}.{kinds[0]}.event = {shown(target)}: there is no such event')
     if action.INSTANT and 'for_s' in entry:
         raise ParameterError(f'{owner}.for_s: {kinds[0]} is done at once')
     refused = entry.get('refused', False)
@@ -182,7 +183,7 @@ def check_refused(owner: str, action: Action, refused: typing.Any) -> None:
     :raises ParameterError: it asks nothing of the autopilot
     """
     if not isinstance(refused, bool):
-        raise ParameterError(f'{owner} = {refused!r}: must be true or false')
+        raise ParameterError(f'{owner} = {shown(refused)}: must be true or false')
     if refused and not action.IS_ANSWERED:
         raise ParameterError(f'{owner}: only a command, mode, parameter or px4_failure can be'
                              ' refused by the autopilot')
@@ -203,7 +204,8 @@ def _end(owner: str, content: typing.Any, names: typing.Container[str]) -> End |
     if content is None:
         return None
     if not isinstance(content, dict) or not content or not set(content) <= {'at_s', 'when'}:
-        raise ParameterError(f'{owner} = {content!r}: must be a mapping of at_s, or when, or both')
+        raise ParameterError(f'{owner} = {shown(content)}: must be a mapping of at_s, or when, or'
+                             ' both')
     return End(
         time_us(f'{owner}.at_s', content['at_s']) if 'at_s' in content else None,
         read_condition(f'{owner}.when', content['when'], names) if 'when' in content else None)
@@ -222,7 +224,7 @@ def _settings(owner: str, name: str, content: typing.Any) -> tuple[_Settings, Mi
             f'{owner}: mission', {'name': name, 'items': shared.pop('mission')})
     for key in ('vehicle', 'mission'):
         if not isinstance(shared.get(key, ''), str):
-            raise ParameterError(f'{owner}: {key} = {shared[key]!r}: must be a text')
+            raise ParameterError(f'{owner}: {key} = {shown(shared[key])}: must be a text')
     found: _Settings = {'': shared | _mapping(f'{owner}: place', content.get('place'))}
     weather = dict(_mapping(f'{owner}: weather', content.get('weather')))
     if weather:

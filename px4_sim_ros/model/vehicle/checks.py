@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.vehicle.sections import NO_ROTOR
 
 if typing.TYPE_CHECKING:
@@ -82,8 +82,8 @@ def _check_names(owner: str, vehicle: Vehicle) -> None:
         for i, part in enumerate(getattr(vehicle, section)):
             if not part.name or part.name in seen:
                 raise ParameterError(
-                    f'{owner}: {section}[{i}].name = {part.name!r}: must be a name that no other'
-                    ' motor or servo has')
+                    f'{owner}: {section}[{i}].name = {shown(part.name)}: must be a name that no'
+                    ' other motor or servo has')
             seen.add(part.name)
 
 
@@ -93,4 +93,4 @@ def _check_known(name: str, value: str, known: typing.Iterable[str]) -> None:
     if value and value not in names:
         there = f"there are {', '.join(names)}" if names else 'there is none'
         raise ParameterError(
-            f'{name} = {value!r}: there is no such part{did_you_mean(value, names)}; {there}')
+            f'{name} = {shown(value)}: there is no such part{did_you_mean(value, names)}; {there}')

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 
 _LAST_CONTROL = 15
@@ -194,7 +194,7 @@ class Wheel(Parameters):
         for name in 'steered_by', 'driven_by':
             if self.swivels and getattr(self, name):
                 raise ParameterError(
-                    f'{owner}.{name} = {getattr(self, name)!r}: must be empty for a wheel that'
+                    f'{owner}.{name} = {shown(getattr(self, name))}: must be empty for a wheel that'
                     ' swivels')
 
 

@@ -51,7 +51,7 @@ class References(tuple[float, ...]):
 
 def _filled_list(name: str, value: typing.Any) -> list[typing.Any]:
     if not isinstance(value, list) or not value:
-        raise ParameterError(f'{name} = {value!r}: must be a list with at least one entry')
+        raise ParameterError(f'{name} = {shown(value)}: must be a list with at least one entry')
     return value
 
 
@@ -72,13 +72,13 @@ def _parts(kind: type[_Part], name: str, value: typing.Any) -> tuple[_Part, ...]
 
 def _named(kind: type[_Part], name: str, value: typing.Any) -> dict[str, _Part]:
     if not isinstance(value, dict):
-        raise ParameterError(f'{name} = {value!r}: must be a mapping of names to models')
+        raise ParameterError(f'{name} = {shown(value)}: must be a mapping of names to models')
     return {key: kind.from_mapping(f'{name}.{key}', entry) for key, entry in value.items()}
 
 
 def _whole_number(name: str, value: typing.Any) -> int:
     if type(value) is not int or value < 0:
-        raise ParameterError(f'{name} = {value!r}: must be a whole number of at least 0')
+        raise ParameterError(f'{name} = {shown(value)}: must be a whole number of at least 0')
     return value
 
 
@@ -95,7 +95,7 @@ def _numbers(name: str, value: typing.Any) -> dict[str, float]:
 
 def _counts(name: str, value: typing.Any) -> dict[str, int]:
     if not isinstance(value, dict):
-        raise ParameterError(f'{name} = {value!r}: must be a mapping of sensors to numbers')
+        raise ParameterError(f'{name} = {shown(value)}: must be a mapping of sensors to numbers')
     return {key: _whole_number(f'{name}.{key}', entry) for key, entry in value.items()}
 
 
@@ -107,7 +107,7 @@ class _Bus(Parameters):
 
 def _battery(owner: str, content: typing.Any) -> BatteryModel:
     if not isinstance(content, dict):
-        raise ParameterError(f'{owner} = {content!r}: must be a mapping')
+        raise ParameterError(f'{owner} = {shown(content)}: must be a mapping')
     rest = {key: value for key, value in content.items() if key != 'packs'}
     packs = tuple(
         Pack.from_mapping(f'{owner}: packs[{i}]', pack)

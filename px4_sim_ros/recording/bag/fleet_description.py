@@ -17,6 +17,7 @@ from px4_sim_ros.recording.bag.run_description import (
     RunDescription,
     load_description,
     read_text,
+    unreadable,
     with_run_file,
 )
 from px4_sim_ros.spec.configuration import Configuration, write_configuration
@@ -98,9 +99,10 @@ def read_description(
         runs = [RunDescription.from_content(bag, one) for one in content[_VEHICLES]]
         return FleetDescription(
             {run.namespace: run for run in runs}, float(content['near_miss_m']))
+    except BagError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
-        raise BagError(f'bag {bag}: its description of the vehicles cannot be read: '
-                       f'{type(error).__name__}') from error
+        raise unreadable(bag, error) from error
 
 
 def read_run_file(path: str | pathlib.Path) -> RunDescription | FleetDescription:

@@ -36,7 +36,7 @@ _NODE = 'node '
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
 
 
-class BagError(RuntimeError):
+class BagError(ParameterError):
     """A bag cannot be used; the text is one sentence with its name and the reason."""
 
 
@@ -202,10 +202,12 @@ class RunDescription:
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
             _ = description.graph
+        except BagError:
+            raise
         except ParameterError as error:
             raise BagError(f'bag {bag}: {error}') from error
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise _unreadable(bag, error) from error
+            raise unreadable(bag, error) from error
         return description
 
     @classmethod
@@ -239,9 +241,10 @@ def load_description(bag: str | pathlib.Path, text: str | bytes) -> typing.Any:
         raise BagError(str(error)) from error
 
 
-def _unreadable(bag: str | pathlib.Path, error: Exception) -> BagError:
-    return BagError(f'bag {bag}: its description of the run cannot be read: '
-                    f'{type(error).__name__}')
+def unreadable(bag: str | pathlib.Path, error: Exception) -> BagError:
+    """Return the error of a description that lacks something, or has another shape."""
+    missing = f': {error.args[0]} is missing' if isinstance(error, KeyError) else ''
+    return BagError(f'bag {bag}: its description of the run cannot be read{missing}')
 
 
 class Description(typing.Protocol):

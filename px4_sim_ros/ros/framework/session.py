@@ -12,6 +12,7 @@ import typing
 import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidNamespaceException
+from rclpy.logging import get_logging_directory
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
@@ -44,21 +45,32 @@ def message_class(name: str) -> type:
 OBSERVER_NICENESS = 10
 
 
+def initialise(arguments: typing.Sequence[str]) -> None:
+    """Initialise ROS; signal handlers stay as they are.
+
+    :param arguments: `--ros-args` and what follows
+    :raises ParameterError: ROS refuses the arguments, or cannot write its logs
+    """
+    try:
+        with signals.held_back():
+            get_logging_directory().mkdir(parents=True, exist_ok=True)
+            rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
+    except OSError as error:
+        raise ParameterError(f'{get_logging_directory()}: ROS cannot write its logs there:'
+                             f' {error.strerror}; set ROS_LOG_DIR to another folder') from error
+    except RuntimeError as error:
+        raise ParameterError(str(error)) from error
+
+
 @contextlib.contextmanager
 def ros_session(arguments: typing.Sequence[str] = ()) -> typing.Iterator[None]:
     """Initialise ROS with the discovery settings of the graph, and shut it down at the end.
 
-    Signal handlers stay as they are.
-
-    :param arguments: `--ros-args` and what follows
-    :raises ParameterError: ROS refuses the arguments
+    :param arguments: as for `initialise`
+    :raises ParameterError: as `initialise`
     """
     os.environ.update(ros_environment())
-    try:
-        with signals.held_back():
-            rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:
-        raise ParameterError(str(error)) from error
+    initialise(arguments)
     try:
         yield
     finally:

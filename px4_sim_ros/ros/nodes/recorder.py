@@ -16,12 +16,11 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.messages.diagnostics import ERROR, OK
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import within
 from px4_sim_ros.process.new_folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_run_file
 from px4_sim_ros.recording.bag.reader import Message
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.step_bag import StepBag
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import BagThread, ReorderBuffer
@@ -75,10 +74,8 @@ class RecorderNode(PollingNode, GraphNode):
         """Read how the run was set up, see that there is no such bag yet, and subscribe."""
         assert isinstance(configuration.own, RecorderParameters)
         self._own, self._world, self._graph = configuration.own, configuration.world, nodes
-        try:
+        with within('recorder.run_file'):
             self._run = read_run_file(self._own.run_file)
-        except BagError as error:
-            raise ParameterError(f'recorder.run_file: {error}') from error
         self._members = (self._run.vehicles if isinstance(self._run, FleetDescription)
                          else [Member('', nodes, configuration.world)])
         new_folder(self._next_folder())
