@@ -246,7 +246,6 @@ class Logs:
 
     def __init__(self, folder: pathlib.Path) -> None:
         here = pathlib.Path(__file__).parent
-        sys.path.insert(0, str(here / 'real'))
         import test_readers
         ulog_file.write(folder / 'x.ulg', test_readers.topics(3.0),
                         test_readers.quad_parameters().items(), [('ver_hw', 'PX4_TEST')])

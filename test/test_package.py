@@ -179,7 +179,7 @@ def test_extras_have_what_the_lists_have(given):
     assert set(extras['real']) == listed('real') | {'pyarrow'}
     for path in ROOT.glob('requirements-*.txt'):
         assert path.stem.removeprefix('requirements-') in (
-            'rerun', 'campaign', 'real', 'test', 'docs')
+            'rerun', 'campaign', 'real', 'test', 'docs', 'pip')
 
 
 @pytest.mark.parametrize(('arguments', 'leaves_out'), [

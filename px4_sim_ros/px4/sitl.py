@@ -252,6 +252,7 @@ class Px4Process(Child):
         # Without its link it keeps the core to itself: so it may never come to ending in order.
         super().__init__('PX4', px4.command(instance), folder=where, log=where / CONSOLE,
                          environment=environment, last_signal='KILL' if px4.repeats else 'TERM')
+        self._guard = _guard(self.pid, self._memory, folder)
 
     @property
     def was_killed(self) -> bool:
@@ -301,6 +302,8 @@ class Px4Process(Child):
     def kill(self) -> None:
         """End its whole session, and keep what it has written."""
         super().kill()
+        if self._guard.poll() is None:
+            self._guard.communicate(b'\n')
         with contextlib.suppress(PermissionError):       # it had an instance that another user has
             remove_dead_socket(self._instance)
         if self._memory is not None:
@@ -312,6 +315,26 @@ class Px4Process(Child):
                 print(f'PX4: its files cannot be kept in {self.run_folder}: {sentence(error)}',
                       file=sys.stderr)
             shutil.rmtree(memory)
+
+
+# Waits until the process that has started it writes a line; if that is killed before, it does what
+# `Px4Process.kill` would have done.
+_GUARD = f"""trap '' INT TERM HUP
+read -r _ && exit
+kill -KILL "-$0"
+test -z "$1" || {{ rm -f "$2/{CONSOLE}" && cp -a "$1/." "$2" && rm -rf "$1"; }}"""
+
+
+def _guard(session: int, memory: pathlib.Path | None, folder: pathlib.Path) -> typing.Any:
+    """Start what ends the session of a PX4 if this process is killed.
+
+    The kernel ends PX4 then, but not its start script, which is stopped while PX4 boots.
+
+    :param memory: where it writes, if that is not the folder
+    """
+    return subprocess.Popen(
+        ['sh', '-c', _GUARD, str(session), str(memory or ''), str(folder)], stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 def _folder_in_memory() -> pathlib.Path | None:

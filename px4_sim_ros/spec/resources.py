@@ -39,11 +39,12 @@ class _Loader(LOADER):  # type: ignore[misc]
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
         try:
             found = super().construct_object(node, deep)
-            if isinstance(found, int) and abs(found) > _LARGEST_WHOLE:
-                raise ValueError
-            return found
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise _no_value(node) from error
+        if isinstance(found, int) and abs(found) > _LARGEST_WHOLE:
+            raise yaml.constructor.ConstructorError(
+                None, None, 'the whole number is beyond 64 bits', node.start_mark)
+        return found
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         if not isinstance(node, yaml.MappingNode):        # but its tag says that it is one

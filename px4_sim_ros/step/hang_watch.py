@@ -6,7 +6,9 @@ Within one process nothing else can: the manager hangs as well.
 """
 from __future__ import annotations
 
+import pathlib
 import sys
+import sysconfig
 import threading
 import types
 import typing
@@ -19,6 +21,8 @@ _LOOK_S = 0.125
 # Counted rather than timed, so that no block is blamed when the whole process was suspended.
 _LOOKS = 4
 _WAITS: set[types.CodeType] = set()
+# This package, Python and what is installed; `<` of what has no file.
+_NOT_OF_THE_USER = (str(pathlib.Path(__file__).parents[1]), *sysconfig.get_paths().values(), '<')
 _Function = typing.TypeVar('_Function', bound=typing.Callable[..., typing.Any])
 
 
@@ -61,7 +65,7 @@ class HangWatch:
             if looks == _LOOKS:
                 block, time_us = step
                 sentence = (f'{block} has been in its step at t = {seconds_text(time_us)} for'
-                            f' {_LOOKS * _LOOK_S:g} s: {_place(frame)}')
+                            f' {_LOOKS * _LOOK_S:g} s{_place(frame)}')
                 self._report(block, True, sentence)
 
 
@@ -72,6 +76,11 @@ def _is_in_step(frame: types.FrameType | None) -> bool:
     return frame is not None
 
 
-def _place(frame: types.FrameType) -> str:
+def _place(frame: types.FrameType | None) -> str:
+    """Return where code of the user stands, as the end of a sentence; '' if none does."""
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_OF_THE_USER):
+        frame = frame.f_back if frame.f_code is not Lane._step.__code__ else None
+    if frame is None:
+        return ''
     code = frame.f_code
-    return f'in {code.co_qualname}, {code.co_filename}:{frame.f_lineno}'
+    return f': in {code.co_qualname}, {code.co_filename}:{frame.f_lineno}'

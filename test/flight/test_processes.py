@@ -6,11 +6,14 @@ import sys
 import threading
 import time
 
+import psutil
 import pytest
+from commands import family, running, wait_gone
 
 from benchmarks import pilot_process
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.process.children import Child, die_with_parent, own_module, stop_all
+from px4_sim_ros.px4.sitl import MEMORY
 from px4_sim_ros.spec.files import load_mission
 
 PATIENCE_S = 10.0
@@ -84,6 +87,40 @@ def test_none_begins_when_its_parent_is_gone_already():
     late = subprocess.run(['sh', '-c', '"$@"; exit $?', 'sh', *die_with_parent(), 'echo', 'begun'],
                           capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (late.returncode, late.stdout) == (1, '')
+
+
+# A PX4 that boots: its start script is stopped, and would stay so.
+BOOTS = '''
+import pathlib, sys
+from px4_sim_ros.px4.sitl import Px4Process
+
+class Px4:
+    repeats = True
+
+    def command(self, instance):
+        return ['sh', '-c', "sh -c 'echo $$; kill -STOP $$' & exec sleep 1000"]
+
+Px4Process(Px4(), 0, None, pathlib.Path(sys.argv[1]))
+sys.stdin.read()
+'''
+
+
+def test_a_px4_that_boots_is_ended_with_what_it_started_if_its_parent_is_killed(tmp_path):
+    """Its logs are in the folder then, and nothing is in memory."""
+    before = set(MEMORY.glob('px4_sim_ros_px4_*'))
+    with running([sys.executable, '-c', BOOTS, tmp_path], stdin=subprocess.PIPE) as parent:
+        deadline_s = time.monotonic() + PATIENCE_S
+        stopped = []
+        while not stopped:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+            children = family(parent.pid)
+            stopped = [one for one in children if one.status() == psutil.STATUS_STOPPED]
+        parent.kill()
+        assert wait_gone(children, PATIENCE_S) == []
+    assert (tmp_path / 'px4.log').read_text() == f'{stopped[0].pid}\n'
+    assert not (tmp_path / 'px4.log').is_symlink()
+    assert set(MEMORY.glob('px4_sim_ros_px4_*')) == before
 
 
 # What a pilot reports reaches the process that has started its own.

@@ -323,7 +323,7 @@ WRONG_BY_HAND = [
     (['parameter', 'name=MPC_XY_P', 'value=99999999999'], 'must fit into 32 bits'),
     (['parameter', 'name=MPC_XY_P', 'value=1.0e+300'], 'at most 1e+30'),
     (['parameter', 'name=MPC XY', 'value=1'], "name = 'MPC XY': must be 1 to 16 letters"),
-    (['parameter', 'name=MPC_XY_P', f'value=1{"0" * 400}'], 'must be a finite number'),
+    (['parameter', 'name=MPC_XY_P', f'value=1{"0" * 400}'], 'is beyond 64 bits'),
     (['parameter', 'name=MPC_XY_P', 'value=2020-01-01'], 'must be a number'),
     (['note', 'text=x', '--refused'], 'can be refused by the autopilot')]
 
