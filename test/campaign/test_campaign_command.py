@@ -16,6 +16,7 @@ import pytest
 import yaml
 from bags import largest_file
 from campaigns import GROUND, campaign, row, row_of
+from report_flights import Page
 
 from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
