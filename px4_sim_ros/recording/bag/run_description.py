@@ -201,6 +201,8 @@ class RunDescription:
             content = ALWAYS._asdict() | {'px4': {}} | content
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
+            for name in ('mode', 'autopilot', 'namespace', 'vehicle', 'mission', 'scenario'):
+                str.encode(getattr(description, name))         # it is a text
             _ = description.graph
         except BagError:
             raise
