@@ -28,7 +28,7 @@ oracle: $(VENV)/.test
 	LONG=1 ORACLE_OUT=$(CURDIR)/oracle.txt $(BIN)/python -m pytest -q test/flight/test_oracle.py
 	LC_ALL=C sort -o test/flight/oracle.txt oracle.txt && rm oracle.txt
 
-# What starts no processes: an answer in about a minute on two cores.
+# What starts no more than small processes: an answer in about a minute on two cores.
 test-fast: $(VENV)/.test
 	$(PYTEST) -m unit $(ARGS)
 
