@@ -108,7 +108,7 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
             assert self.is_over        # or another one would come in its place
             ended.append(self)
 
-    world = unittest.mock.Mock()
+    world = unittest.mock.Mock(recording='')
     flown = flight.Flight(flight_of(Options()), None)
     monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
     monkeypatch.setattr(flight, 'make_world', lambda *arguments: world)
