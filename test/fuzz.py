@@ -396,7 +396,7 @@ def main(kinds: str, seed: str, first: str, count: str, folder: str) -> None:
     os.chdir(folder)
     here = pathlib.Path()
     faulthandler.enable()
-    # A calculation that overflows is told as nothing else.
+    # Nothing else reports a calculation that overflows.
     warnings.simplefilter('error', RuntimeWarning)
     makers = {kind: KINDS[kind](here) for kind in kinds.split(',')}
     _let_nothing_fly()

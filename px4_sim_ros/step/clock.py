@@ -8,6 +8,7 @@ owner drives it: it calls `begin` after whatever may allow a step (`complete`, `
 """
 from __future__ import annotations
 
+import sys
 import time
 
 from px4_sim_ros.model.timebase import US_PER_S
@@ -20,10 +21,6 @@ def real_time_factor(sim_time_s: float, steps: float, wall_s: float) -> float:
     The wall time begins at the end of the first step, which waits for the autopilot.
     """
     return sim_time_s * (1.0 - 1.0 / max(steps, 1)) / wall_s if wall_s > 0.0 else 0.0
-
-
-# Of steps: without a bound.
-_ANY = 1_000_000
 
 
 class LockstepClock:
@@ -79,12 +76,6 @@ class LockstepClock:
         self.time_us += self.step_us
         return self.time_us
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the next step begins as soon as the one that is under way is complete."""
-        return self._allowed is None and not (self.is_held or self.speed_factor or (
-            self._limit_us is not None and self.at_limit))
-
     def published(self) -> None:
         """Count the wall time since the step began as work of the owner, who has published it."""
         self.busy_s += time.monotonic() - self.begun_s
@@ -102,10 +93,10 @@ class LockstepClock:
     @property
     def steps_ahead(self) -> int:
         """How many steps may follow the one that is under way at once."""
-        if not self.goes_on:
+        if self._allowed is not None or self.is_held or self.speed_factor:
             return 0
         if self._limit_us is None:
-            return _ANY
+            return sys.maxsize
         return (self._limit_us - self.time_us) // self.step_us
 
     def run_ahead(self, steps: int) -> None:

@@ -10,6 +10,7 @@ from stand_in_autopilot import ARMED_FROM_US, StandInAutopilot, scripted_control
 
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
+from px4_sim_ros.link.hil import block
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.px4.boot_watch import StartScript
 from px4_sim_ros.spec.configuration import load_configuration
@@ -113,3 +114,8 @@ def test_what_is_not_as_usual_is_read_in_python(instance):
 ], ids=str)
 def test_other_flights_are_taken_step_by_step(changes, instance):
     assert flown(instance, **changes)[3] == 0
+
+
+def test_without_machine_code_a_flight_does_not_wait_for_the_compiler(monkeypatch, instance):
+    monkeypatch.setattr(block, 'is_kept', lambda name: False)
+    assert flown(instance)[3] == 0

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import typing
 
 import psutil
 
-from px4_sim_ros.jit.code_cache import IS_PLAIN
+from px4_sim_ros.jit.code_cache import BURST, IS_PLAIN, is_kept
 from px4_sim_ros.link.hil.battery_link import BatteryLink
 from px4_sim_ros.link.hil.codec import ActuatorControls
 from px4_sim_ros.link.hil.frames import HilFrames
@@ -167,8 +168,13 @@ class HilBlock(Block):
     @property
     def runs_ahead(self) -> bool:
         """Whether compiled code may take the next steps; a class of yours may do anything else."""
-        return not (self._has_faults or IS_PLAIN) and type(self) is HilBlock and (
-            self._has_first_imu and self.link.lockstep.is_trusted)
+        return not self._has_faults and type(self) is HilBlock and (
+            self._has_first_imu and self.link.lockstep.is_trusted and self._is_compiled)
+
+    @functools.cached_property
+    def _is_compiled(self) -> bool:
+        """Whether there is machine code: to make it would hold the flight for half a minute."""
+        return not IS_PLAIN and is_kept(BURST)
 
     def run_ahead(
         self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,

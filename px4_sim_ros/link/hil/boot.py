@@ -123,7 +123,7 @@ class Boot:
     @property
     def is_over(self) -> bool:
         """Whether the autopilot is given no more time for it."""
-        return self._script is None and not (self._watch is not None and self._watch.is_booting)
+        return self._script is None and not self.is_under_way
 
     @property
     def is_under_way(self) -> bool:

@@ -26,7 +26,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.sensors.barometer import Barometer, PressureMeasurement
 from px4_sim_ros.model.sensors.imu import Imu
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement, Magnetometer
-from px4_sim_ros.model.sensors.noise import Ahead as Noise
+from px4_sim_ros.model.sensors.noise import NoiseRows
 from px4_sim_ros.model.sensors.sensing import sensing_record
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
@@ -205,7 +205,7 @@ class Bursts:
         n, measured = self.numbers, 0
         for block in last.blocks:
             measured |= _MEASURES[type(block.model)]
-            noise: Noise = block.model.noise
+            noise: NoiseRows = block.model.noise
             errors = (self.arrays.field_errors if type(block.model) is Magnetometer
                       else self.arrays.pressure_errors)
             assert noise.left, 'there is always one'

@@ -13,7 +13,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.model.sensors.noise import Ahead, GaussMarkov
+from px4_sim_ros.model.sensors.noise import GaussMarkov, NoiseRows
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -71,7 +71,7 @@ class Barometer:
         self._wander = GaussMarkov(
             p.wander_pa, p.wander_correlation_time_s, world.period_us(name) / US_PER_S,
             NormalStream(world.seed, f'{name}/wander'))
-        self.noise = Ahead(2, self._fill)
+        self.noise = NoiseRows(2, self._fill)
         """The wander and the white noise of the samples to come, Pa."""
 
     def _fill(self, rows: np.ndarray) -> None:

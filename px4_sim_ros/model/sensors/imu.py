@@ -31,8 +31,8 @@ from px4_sim_ros.model.sensors.mounting import mounting_rotation, velocity_flu
 from px4_sim_ros.model.sensors.noise import (
     ACCELERATION,
     RATE,
-    Ahead,
     Converter,
+    NoiseRows,
     RotorVibration,
     VectorNoise,
     within,
@@ -272,7 +272,7 @@ class Imu:
             triad.is_plain for triad in (self._accel, self._gyro))
 
     @property
-    def noise(self) -> tuple[Ahead, Ahead]:
+    def noise(self) -> tuple[NoiseRows, NoiseRows]:
         """Of the accelerometer and the gyro: bias and white noise of the samples to come."""
         return self._accel.noise, self._gyro.noise
 

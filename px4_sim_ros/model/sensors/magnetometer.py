@@ -11,7 +11,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import matrix, to_body, to_world
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
-from px4_sim_ros.model.sensors.noise import Ahead, Converter, VectorNoise, numbered
+from px4_sim_ros.model.sensors.noise import Converter, NoiseRows, VectorNoise, numbered
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -96,7 +96,7 @@ class Magnetometer:
         return not self._converter.resolution
 
     @property
-    def noise(self) -> Ahead:
+    def noise(self) -> NoiseRows:
         """The bias and the white noise of the samples to come."""
         return self._noise.ahead
 

@@ -89,7 +89,7 @@ def numbered(name: str, values: typing.Iterable[float]) -> dict[str, float]:
     return {f'{name}_{i}': value for i, value in enumerate(values)}
 
 
-class Ahead:
+class NoiseRows:
     """Noise of samples to come: rows that are drawn many at a time, and used one after the other.
 
     Compiled code reads `rows` from `at` on, and `skip` says how many it has used.
@@ -219,7 +219,7 @@ class VectorNoise:
             random_walk, correlation_time_s, period_s, bias_stream) if random_walk else None
         # Without one nothing is to change, not even the sign of a zero.
         self._turn_on = (x, y, z) if turn_on or random_walk else (-0.0, -0.0, -0.0)
-        self.ahead = Ahead(6, self._fill)
+        self.ahead = NoiseRows(6, self._fill)
 
     def _fill(self, rows: np.ndarray) -> None:
         """Set the bias and the white noise of the next samples."""
