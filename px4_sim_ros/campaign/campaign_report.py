@@ -55,13 +55,7 @@ def inputs(
     rows: typing.Sequence[Row], names: typing.Sequence[str], chosen: typing.Collection[str],
     margins: typing.Mapping[str, str], colours: typing.Mapping[str, str],
 ) -> str:
-    """Return the section, as HTML.
-
-    :param names: of the inputs
-    :param chosen: those with a choice of values, also where these are numbers
-    :param margins: columns of margins, and what they are margins of
-    :param colours: by outcome
-    """
+    """Return the section, as HTML."""
     found = [(meaning, one.name, f'{one.rank_correlation:+.2f}', f'{one.p_value:.2g}')
              for column, meaning in margins.items()
              for one in statistics.influences(rows, names, column)]
@@ -180,10 +174,7 @@ def paths(
     rows: typing.Sequence[Row], flown: typing.Mapping[int, FlownPath],
     colours: typing.Mapping[str, str],
 ) -> str:
-    """Return the paths seen from above, and their heights over time, as HTML.
-
-    :param colours: by outcome, in the order in which they are drawn
-    """
+    """Return the paths seen from above, and their heights over time, as HTML."""
     chosen = {outcome: _spread([flown[row['run']] for row in rows if row['run'] in flown
                                 and row['outcome'] == outcome]) for outcome in colours}
     if not any(chosen.values()):

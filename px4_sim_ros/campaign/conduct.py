@@ -57,10 +57,7 @@ class Outcome(typing.NamedTuple):
 
 
 def check(campaign: Campaign, px4: Px4Build) -> None:
-    """Check before anything is flown that the inputs can have all values that were drawn.
-
-    :raises ParameterError: naming the input, its value and what is allowed
-    """
+    """Check before anything is flown that the inputs can have all values that were drawn."""
     _check_one(campaign, campaign.run_with(0, {}), px4, campaign.owner)
     for name, value in campaign.extremes():
         if px4 is None and name.startswith('px4.'):
@@ -89,7 +86,6 @@ def conduct(
     :param fly: what the executor runs in a slot of its own
     :param slots: how many fly at the same time
     :param report: called with each run that has ended
-    :raises ParameterError: a run has a value that is not allowed, or another process flies
     :raises ExecutorEndedError: the executor hands out no further runs
     :raises OSError: a row cannot be written; those before it are whole
     """
@@ -203,12 +199,7 @@ def write_tables(folder: Folder) -> list[str]:
 
 
 def fly_again(folder: Folder, number: int, fly: Flyer, px4: Px4Build) -> tuple[Row, Row]:
-    """Fly a run again; return its rows of then and of now.
-
-    :param px4: which flies it, of the folder or another one
-    :raises ParameterError: there is no such run, or a value of it is not allowed
-    :raises RunError: it has not come to its end
-    """
+    """Fly a run again; return its rows of then and of now."""
     rows = {row['run']: row for row in folder.rows()}
     if number not in rows:
         there = f'{min(rows)} to {max(rows)}' if rows else 'none'

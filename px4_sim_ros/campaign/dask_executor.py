@@ -30,7 +30,6 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
 
     :param count: of workers of one thread, if they are started here
     :param scheduler: address of one that runs; '' starts a cluster on this machine
-    :raises ParameterError: nothing answers there, it has no workers, or lacks this package
     """
     distributed = _distributed()
     # That its scheduler is gone is one sentence; Dask's has all that it has tried.
@@ -61,10 +60,7 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
 
 
 def _check_package(client: typing.Any, scheduler: str) -> None:
-    """Check that this package is where flights are handed on, and where they are flown.
-
-    :raises ParameterError: it is not
-    """
+    """Check that this package is where flights are handed on, and where they are flown."""
     found = {'scheduler': client.run_on_scheduler(importlib.util.find_spec, PACKAGE),
              **client.run(importlib.util.find_spec, PACKAGE)}
     missing = [place for place, spec in found.items() if spec is None]

@@ -81,10 +81,7 @@ class Opened(typing.NamedTuple):
 
 
 def check(name: str, scheduler: str = '') -> None:
-    """Check that an executor can be opened.
-
-    :raises ParameterError: Dask is not installed, or a scheduler is for nothing
-    """
+    """Check that an executor can be opened."""
     if scheduler and name != DASK:
         raise ParameterError(f'scheduler {scheduler!r}: is only for --executor {DASK}')
     if name == DASK:
@@ -98,7 +95,6 @@ def opened(name: str, workers: int, scheduler: str = '') -> typing.Iterator[Open
     :param name: of EXECUTORS
     :param workers: how many fly at the same time
     :param scheduler: address of a Dask scheduler; '' starts a cluster on this machine
-    :raises ParameterError: Dask is not installed, or nothing answers at that address
     """
     check(name, scheduler)
     if name == DASK:

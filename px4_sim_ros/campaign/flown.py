@@ -70,7 +70,6 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
     :param folder: empty, for what is written meanwhile
     :param instance: of the autopilot: its ports
     :raises LostRunError: it hangs, no autopilot has come, or it was killed
-    :raises ParameterError: a value is not allowed
     :raises OSError: a port is taken, or nothing can be written
     """
     started_s = time.monotonic()
@@ -139,10 +138,7 @@ def _flown(job: Job, instance: int, bag: pathlib.Path | None, folder: pathlib.Pa
 
 
 def _row(result: FlightResult, judged: Verdicts, figures: _Figures, px4: Px4 | None) -> Row:
-    """Return the row of a flight.
-
-    :param judged: what it expects, as far as it was flown
-    """
+    """Return the row of a flight."""
     its, failure = result.first, result.failure
     holds = not failure and its.verdicts is not None and not its.failed
     return {

@@ -1,9 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a campaign: what was asked for, and a row for each run that has ended.
-
-Rows are the lines of one file. The tables are made of them.
-"""
+"""The folder of a campaign: what was asked for, and a row for each run that has ended."""
 from __future__ import annotations
 
 import contextlib
@@ -32,10 +29,7 @@ it is not that."""
 
 
 def _content(text: bytes) -> typing.Any:
-    """Return the content of a JSON text.
-
-    :raises ValueError: it is none, or has a whole number that no other reader takes
-    """
+    """Return the content of a JSON text."""
     def whole(digits: str) -> int:
         if len(digits) > _MOST_DIGITS:
             raise ValueError
@@ -52,11 +46,7 @@ class _Read(typing.NamedTuple):
 
 
 def _read(path: pathlib.Path, form: Form, *, cut: bool = False) -> _Read:
-    """Read the lines; none if there is no such file.
-
-    :param cut: whether a last line that is not complete is no damage
-    :raises ParameterError: the file cannot be read
-    """
+    """Read the lines; none if there is no such file."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -85,7 +75,6 @@ class Lines:
         """Open the file; a line that was written in part is taken away.
 
         :param keeps: whether `all` has what the lines hold
-        :raises ParameterError: another process has it, or a line is wrong
         """
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
@@ -203,11 +192,7 @@ def _path(content: typing.Any) -> FlownPath:
 
 
 def _finite(values: typing.Iterable[typing.Any]) -> list[typing.Any]:
-    """Return numbers.
-
-    :raises TypeError: one is none
-    :raises ValueError: one is infinite or NaN
-    """
+    """Return numbers."""
     found = list(values)
     if not all(map(math.isfinite, found)):
         raise ValueError
@@ -215,11 +200,7 @@ def _finite(values: typing.Iterable[typing.Any]) -> list[typing.Any]:
 
 
 def _check_texts(*values: typing.Any) -> None:
-    """Check that values are texts that can be written.
-
-    :raises TypeError: one is no text
-    :raises ValueError: one has a character that there is not
-    """
+    """Check that values are texts that can be written."""
     for value in values:
         str.encode(value)
 
@@ -233,10 +214,7 @@ class Folder:
 
     @classmethod
     def read(cls, path: str | pathlib.Path) -> Folder:
-        """Find out which campaign is in a folder.
-
-        :raises ParameterError: there is none
-        """
+        """Find out which campaign is in a folder."""
         path = pathlib.Path(path).expanduser()
         try:
             content = _content((path / _PLAN).read_bytes())
@@ -253,10 +231,7 @@ class Folder:
 
     @classmethod
     def make(cls, path: str | pathlib.Path, campaign: Campaign, px4: Px4Build) -> Folder:
-        """Make the folder of a campaign, or take the one in which it has begun.
-
-        :raises ParameterError: another campaign is there, or it cannot be made
-        """
+        """Make the folder of a campaign, or take the one in which it has begun."""
         path = pathlib.Path(path).expanduser()
         if (path / _PLAN).exists():
             Folder.read(path)._check_same(campaign, px4)
@@ -301,17 +276,11 @@ class Folder:
         return found.content
 
     def rows(self) -> list[Row]:
-        """Return the rows of all runs that have ended, by number.
-
-        :raises ParameterError: they cannot be read
-        """
+        """Return the rows of all runs that have ended, by number."""
         return sorted(self._read(ROWS, _RowForm(self.campaign)), key=lambda row: row['run'])
 
     def sessions(self) -> list[Session]:
-        """Return the sessions, the first first.
-
-        :raises ParameterError: it cannot be read
-        """
+        """Return the sessions, the first first."""
         return self._read(_SESSIONS, _session)
 
     def add_session(self, session: Session) -> None:
@@ -323,24 +292,15 @@ class Folder:
             lines.add(session)
 
     def open_rows(self) -> Lines:
-        """Return the rows, for writing.
-
-        :raises ParameterError: another process writes them
-        """
+        """Return the rows, for writing."""
         return Lines(self.path / ROWS, _RowForm(self.campaign))
 
     def paths(self) -> dict[int, FlownPath]:
-        """Return the paths of runs that have ended, by number.
-
-        :raises ParameterError: they cannot be read
-        """
+        """Return the paths of runs that have ended, by number."""
         return {path.run: path for path in self._read(_PATHS, _path)}
 
     def open_paths(self) -> Lines:
-        """Return the paths, for writing; they do not stay in memory.
-
-        :raises ParameterError: another process writes them
-        """
+        """Return the paths, for writing; they do not stay in memory."""
         return Lines(self.path / _PATHS, _path, keeps=False)
 
     def writing(self) -> contextlib.AbstractContextManager[None]:
@@ -369,10 +329,7 @@ def _making(path: pathlib.Path) -> typing.Iterator[None]:
 
 
 def made(path: str | pathlib.Path) -> pathlib.Path:
-    """Return a folder that is there, for what is no campaign.
-
-    :raises ParameterError: it cannot be made
-    """
+    """Return a folder that is there, for what is no campaign."""
     path = pathlib.Path(path).expanduser()
     with _making(path):
         path.mkdir(parents=True, exist_ok=True)

@@ -118,10 +118,7 @@ _KINDS = 'uniform', 'normal', 'choice', 'table'
 
 
 def read_distribution(owner: str, content: typing.Any) -> Distribution:
-    """Return a distribution from what a file says.
-
-    :raises ParameterError: naming the place and what is allowed
-    """
+    """Return a distribution from what a file says."""
     if not isinstance(content, dict) or len(content) != 1:
         raise ParameterError(f'{owner} = {shown(content)}: must hold one of {", ".join(_KINDS)}')
     (kind, values), = content.items()
@@ -171,11 +168,7 @@ def _values(owner: str, content: typing.Any) -> tuple[Value, ...]:
 
 
 def read_column(owner: str, content: typing.Any) -> list[Value]:
-    """Return a column of a CSV file, numbers as numbers.
-
-    :param content: a mapping of `file` and `column`
-    :raises ParameterError: there is no such file, or no such column in it
-    """
+    """Return a column of a CSV file, numbers as numbers."""
     if set(content) != {'file', 'column'}:
         raise ParameterError(f'{owner} = {shown(content)}: must be a list of values, or a mapping'
                              ' of file and column')
@@ -203,10 +196,7 @@ def _plain(text: str) -> Value:
 
 
 def shares(sampling: str, seed: int, runs: int, inputs: int) -> np.ndarray:
-    """Return where each run is in each distribution, an array of (runs, inputs) in [0, 1).
-
-    :param sampling: of SAMPLINGS
-    """
+    """Return where each run is in each distribution, an array of (runs, inputs) in [0, 1)."""
     if not inputs:
         return np.empty((runs, 0))
     if sampling == RANDOM:

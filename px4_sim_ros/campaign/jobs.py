@@ -49,13 +49,7 @@ class Job(typing.NamedTuple):
 
 
 def row_in(answer: typing.Mapping[str, typing.Any], what: str) -> Row:
-    """Return the row of a run that was flown.
-
-    :param answer: of a worker
-    :param what: was flown, for an error sentence
-    :raises ParameterError: a value of it is not allowed
-    :raises RunError: it has not come to its end
-    """
+    """Return the row of a run that was flown."""
     if 'refused' in answer:
         raise ParameterError(f'{what}: {answer["refused"]}')
     if 'lost' in answer:
@@ -76,7 +70,6 @@ def spec_of(
     :param px4: build folder and schedule; None: the embedded autopilot flies, in this process
     :param bag: what is recorded into, if it is
     :param recorder: its other parameters
-    :raises ParameterError: the scenario, or something that it sets, is wrong
     """
     texts: dict[tuple[Kind, str], str] = {('scenarios', SCENARIO): _dumped(scenario)}
     if vehicle is not None:
@@ -96,10 +89,7 @@ def write_files(
     folder: pathlib.Path, name: str, scenario: typing.Mapping[str, typing.Any],
     vehicle: typing.Mapping[str, typing.Any] | None,
 ) -> pathlib.Path:
-    """Write the scenario of a run, and its vehicle if it has one of its own; return the scenario.
-
-    :raises OSError: they cannot be written
-    """
+    """Write the scenario of a run, and a vehicle of its own; return the file of the scenario."""
     content = dict(scenario)
     if vehicle is not None:
         path = folder / f'{name}.vehicle.yaml'

@@ -20,11 +20,7 @@ Content = dict[str, typing.Any]
 def with_value(
     owner: str, scenario: Content, vehicle: Content, name: str, value: typing.Any,
 ) -> tuple[Content, Content]:
-    """Return a scenario and the file of its vehicle with another value at a place.
-
-    :param owner: what to call the place in an error sentence
-    :raises ParameterError: there is no such place
-    """
+    """Return a scenario and the file of its vehicle with another value at a place."""
     first, dot, rest = name.partition('.')
     if first not in _FIRST:
         raise ParameterError(f'{owner}: {first!r} is no part of a scenario'

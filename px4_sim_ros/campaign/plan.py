@@ -82,21 +82,14 @@ class Campaign:
 
     @classmethod
     def load(cls, name: str) -> Campaign:
-        """Read a campaign by its name in `config/campaigns`, or by its path.
-
-        :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
-        """
+        """Read a campaign by its name in `config/campaigns`, or by its path."""
         path = named_file('campaigns', name)
         return cls.from_mapping(
             path.stem, f'campaign file {path}', read_yaml(path, 'campaign file'))
 
     @classmethod
     def from_mapping(cls, name: str, owner: str, content: typing.Any) -> Campaign:
-        """Build a campaign from the content of its file.
-
-        :param owner: what to call the file in an error sentence
-        :raises ParameterError: naming the place in it and what is allowed
-        """
+        """Build a campaign from the content of its file."""
         if not isinstance(content, dict):
             raise ParameterError(f'{owner}: must be a mapping of {", ".join(_KEYS)}')
         for key in content:
@@ -141,10 +134,7 @@ class Campaign:
             VEHICLES: self.vehicles}
 
     def with_settings(self, **changed: typing.Any) -> Campaign:
-        """Return a campaign with other settings; what is None stays.
-
-        :raises ParameterError: one of them is not allowed
-        """
+        """Return a campaign with other settings; what is None stays."""
         given = {key: value for key, value in changed.items() if value is not None}
         settings = Settings.from_mapping('campaign', dataclasses.asdict(self.settings) | given)
         return dataclasses.replace(self, settings=settings)
@@ -168,7 +158,6 @@ class Campaign:
         """Return a run with certain values of its inputs.
 
         :param seed: of the noise, unless it is an input; None: that of the scenario
-        :raises ParameterError: there is no such place in the scenario or the vehicle
         """
         scenario = self.scenario if seed is None else {**self.scenario, 'seed': seed}
         if 'vehicle' in values:

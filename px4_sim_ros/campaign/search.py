@@ -64,7 +64,6 @@ class Search:
     def fly(self, runs: typing.Sequence[Run]) -> list[Case]:
         """Fly runs, as many at the same time as there are slots; one that is lost once more.
 
-        :raises ParameterError: a value is not allowed
         :raises RunError: a run has not come to its end, twice
         """
         waiting = {self._submit(run): run for run in runs}
@@ -103,7 +102,6 @@ class Search:
         :param tolerance: how near the two values are; None: a hundredth of the range
         :param repeats: flights of each value with other noise, of which all have to hold
         :param report: called with each value and its flights
-        :raises ParameterError: there is no such input, or no limit between its two ends
         """
         uniform = self._uniform(name)
         tolerance = (uniform.high - uniform.low) / 100 if tolerance is None else tolerance
@@ -166,7 +164,6 @@ class Search:
 
         :param margin: the number of its expectation, from 1 on
         :param report: called with each flight that is worse than all before
-        :raises ParameterError: cma is not installed, too little varies, or there is no such margin
         """
         expectations = len(self._campaign.scenario.get('expect') or ())
         if not 1 <= margin <= expectations:

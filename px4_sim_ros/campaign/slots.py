@@ -127,10 +127,7 @@ class Core(typing.NamedTuple):
 
 
 def claim_core() -> Core:
-    """Return the core that the fewest slots of this machine keep to.
-
-    Also those of other processes: each worker of Dask has slots of its own.
-    """
+    """Return the core that the fewest slots of this machine keep to."""
     cores = sorted(os.sched_getaffinity(0))
     claims = (_claim(core, nth) for nth in itertools.count() for core in cores)
     return next(claim for claim in claims if claim)

@@ -192,10 +192,7 @@ Pairs = list[tuple[Row, Row]]
 
 
 def compare(first: Folder, second: Folder) -> typing.Iterator[str]:
-    """Yield the differences, a line each.
-
-    :raises ParameterError: they have no run in common, or a run with other inputs
-    """
+    """Yield the differences, a line each."""
     pairs = _pairs(first, second)
     worse = [two for one, two in pairs if (one['outcome'], two['outcome']) == ('held', 'failed')]
     better = [one for one, two in pairs if (one['outcome'], two['outcome']) == ('failed', 'held')]

@@ -50,10 +50,7 @@ def answer(line: str, instance: int, within: pathlib.Path) -> dict[str, typing.A
 
 
 def main(arguments: typing.Sequence[str]) -> int:
-    """Fly until there is no further job.
-
-    :param arguments: the core to keep to, `px4` or `embedded`, and a folder, which is removed
-    """
+    """Fly until there is no further job."""
     core, autopilot, folder = arguments
     os.sched_setaffinity(0, {int(core)})
     rows = os.fdopen(os.dup(1), 'w', encoding='utf-8')

@@ -20,10 +20,7 @@ _WHEELS_TO_STAND_ON = 3
 
 
 def standing_points_m(vehicle: Vehicle) -> tuple[Vector, ...]:
-    """Return its supports: its wheels if these are three or more, or all that it has.
-
-    With three wheels, feet are for when it tips over, such as the tail and the wing tips.
-    """
+    """Return its supports: its wheels if these are three or more, or all that it has."""
     if len(vehicle.wheels) < _WHEELS_TO_STAND_ON:
         return vehicle.ground_points_m
     return tuple(wheel.contact_m for wheel in vehicle.wheels)
@@ -125,10 +122,7 @@ class BodyFigures(Parameters):
 
 
 def body_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> BodyFigures:
-    """Return the figures of a vehicle as a body.
-
-    :param step_s: of the integration
-    """
+    """Return the figures of a vehicle as a body."""
     body = vehicle.body
     moments = np.linalg.eigvalsh(body.inertia_tensor)
     models = [vehicle.model_of(rotor) for rotor in vehicle.rotors]
@@ -231,10 +225,7 @@ def top_speed_m_s(vehicle: Vehicle) -> float:
 
 
 def wheel_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> WheelFigures:
-    """Return the figures of a vehicle with wheels that motors drive.
-
-    :param step_s: of the integration
-    """
+    """Return the figures of a vehicle with wheels that motors drive."""
     body = body_figures(vehicle, gravity_m_s2, step_s)
     speed, base = top_speed_m_s(vehicle), base_m(vehicle)
     radius = base / math.tan(steering_rad(vehicle)) if base else 0.0

@@ -118,10 +118,7 @@ class Figures(BodyFigures):
 
 
 def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figures:
-    """Return the figures of a vehicle with rotors that lift: on these, whatever else it has.
-
-    :param step_s: of the integration
-    """
+    """Return the figures of a vehicle with rotors that lift: on these, whatever else it has."""
     density, gravity = environment.density_kg_m3(0.0), environment.gravity_m_s2(0.0)
     sea_level = environment.density_kg_m3(-environment.home_altitude_m)
     standing = body_figures(vehicle, gravity, step_s)
@@ -174,10 +171,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
 def all_figures(
     vehicle: Vehicle, environment: Environment, step_s: float,
 ) -> list[Parameters]:
-    """Return the figures of a vehicle by its kinds: as a body, on rotors, on wheels, on the wing.
-
-    :param step_s: of the integration
-    """
+    """Return the figures of a vehicle: as a body, on rotors, on wheels, on the wing."""
     gravity = environment.gravity_m_s2(0.0)
     found: list[Parameters] = []
     if vehicle.lift_rotors:

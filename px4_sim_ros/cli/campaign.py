@@ -54,12 +54,7 @@ def refly(options: argparse.Namespace, path: str, run: str) -> int:
 
 
 def _px4(options: argparse.Namespace, folder: Folder) -> Px4Build:
-    """Return which PX4 flies: that of the options, or PX4_DIR.
-
-    The folder is data: the PX4 that it names is not started, unless the user names it too.
-
-    :raises ParameterError: there is none, or one is named for nothing
-    """
+    """Return which PX4 flies: that of the options, or PX4_DIR."""
     if folder.px4 is None:
         for name in 'px4_dir', 'px4_schedule':
             if (value := getattr(options, name)) is not None:
@@ -284,10 +279,7 @@ def _write(folder: Folder) -> None:
 def _asked_for(
     options: argparse.Namespace, name: str,
 ) -> tuple[Campaign, Px4Build, int]:
-    """Return the campaign of a file as the options change it, its PX4, and how many fly at a time.
-
-    :raises ParameterError: something is wrong
-    """
+    """Return the campaign as the options change it, its PX4, and the number of workers."""
     campaign = Campaign.load(name).with_settings(
         runs=options.runs, seed=options.seed, autopilot=options.autopilot,
         at_least=options.at_least)

@@ -66,10 +66,7 @@ def _text(margin: float) -> str:
 def _kept(
     folder: pathlib.Path, search: str,
 ) -> typing.Iterator[typing.Callable[[Case], None]]:
-    """Yield a function that adds a case to the flown ones of a folder, behind other searches.
-
-    :raises OSError: it cannot be written
-    """
+    """Yield a function that adds a case to the flown ones of a folder, behind other searches."""
     with contextlib.closing(Lines(folder / ROWS, dict, keeps=False)) as lines:
         def keep(case: Case) -> None:
             row = {key: value for key, value in case.row.items() if key != PATH}

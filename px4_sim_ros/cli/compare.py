@@ -33,7 +33,6 @@ def each(
     """Do something with each vehicle; return the largest exit code.
 
     :param of_one: options that are for one vehicle only
-    :raises ParameterError: one of them is given, and there are several vehicles
     """
     if len(bags) == 1:
         return action(bags[0])
@@ -72,10 +71,7 @@ def compare(options: argparse.Namespace) -> int:
 def _paired(
     first: typing.Sequence[BagReader], other: typing.Sequence[BagReader],
 ) -> dict[str, BagReader]:
-    """Return which vehicle of the other recording each one is compared with, by namespace.
-
-    :raises ParameterError: they have not the same vehicles
-    """
+    """Return which vehicle of the other recording each one is compared with, by namespace."""
     if len(first) == len(other) == 1:
         return {first[0].run.namespace: other[0]}
     names, others = ([bag.run.namespace for bag in bags] for bags in (first, other))
@@ -96,11 +92,7 @@ def report_comparison(
     one: BagReader, other: BagReader, found: BagComparison, options: argparse.Namespace, *,
     is_what_if: bool = False,
 ) -> None:
-    """Print how two recordings compare, and write the files that `options` ask for.
-
-    :param is_what_if: only how far they are apart is of interest
-    :raises ParameterError: there is nothing to plot
-    """
+    """Print how two recordings compare, and write the files that `options` ask for."""
     apart: Deviation | None = None
     if not found.identical or options.json or options.plot:
         apart = dataclasses.replace(deviation_of(one, other), names=found.names)
@@ -121,10 +113,7 @@ def report_comparison(
 
 
 def _write_files(found: BagComparison, apart: Deviation, options: argparse.Namespace) -> None:
-    """Write the files that `options` ask for.
-
-    :raises ParameterError: there is nothing to plot
-    """
+    """Write the files that `options` ask for."""
     if options.json:
         _write_json(options.json, {'comparison': report.comparison_json(found),
                                    'deviation': report.deviation_json(apart)})

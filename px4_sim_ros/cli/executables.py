@@ -1,10 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The executables of `ros2 run` and of launch files.
-
-While they import, which takes seconds on a machine that is busy, signals wait. Those that launch
-files start end at once then: they have nothing to put in order yet.
-"""
+"""The executables of `ros2 run` and of launch files."""
 from __future__ import annotations
 
 from px4_sim_ros.process import signal_mask

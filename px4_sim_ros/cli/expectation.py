@@ -23,10 +23,7 @@ class Expectation(typing.NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Expectation:
-        """Read the option: a fingerprint, or the folder of a recording.
-
-        :raises ParameterError: it is neither, or the recording has no fingerprint
-        """
+        """Read the option: a fingerprint, or the folder of a recording."""
         if re.fullmatch('[0-9a-f]{16}', text):
             return cls(text, text, None)
         try:

@@ -157,11 +157,7 @@ def _flown(flight: Flight) -> tuple[int, str]:
 
 
 def _free_domain(options: argparse.Namespace, held: contextlib.ExitStack) -> list[str]:
-    """Choose a ROS domain without a graph where the user names none.
-
-    :return: a sentence if that is not domain 0
-    :raises ParameterError: all are in use
-    """
+    """Choose a ROS domain without a graph where the user names none."""
     if options.mode == 'core' or os.environ.get('ROS_DOMAIN_ID'):
         return []
     held.enter_context(domain_claim.choose())
@@ -170,12 +166,7 @@ def _free_domain(options: argparse.Namespace, held: contextlib.ExitStack) -> lis
 
 
 def _free_instance(options: argparse.Namespace, held: contextlib.ExitStack) -> int:
-    """Return a free instance, for where the user names none.
-
-    An autopilot of the user has its own instance, and a fleet chooses those of its vehicles.
-
-    :raises ParameterError: all are in use
-    """
+    """Return a free instance, for where the user names none."""
     is_fleet = options.fleet is not None or options.vehicles is not None
     if is_fleet or options.instance is not None or options.autopilot == 'none':
         return 0
@@ -183,10 +174,7 @@ def _free_instance(options: argparse.Namespace, held: contextlib.ExitStack) -> i
 
 
 def _expectation(options: argparse.Namespace) -> Expectation | None:
-    """Return which flight this one has to be, None for any.
-
-    :raises ParameterError: it is not known
-    """
+    """Return which flight this one has to be, None for any."""
     if options.expect is None:
         return None
     from px4_sim_ros.cli.expectation import Expectation

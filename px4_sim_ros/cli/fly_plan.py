@@ -24,10 +24,7 @@ _OF_ONE = 'namespace', 'viewer', 'scenario', 'remap'
 
 
 def fleet_of(options: argparse.Namespace) -> Fleet | None:
-    """Return the fleet that is to fly, None for one vehicle alone.
-
-    :raises ParameterError: its file is wrong, or an option is not for a fleet
-    """
+    """Return the fleet that is to fly, None for one vehicle alone."""
     if options.spacing is not None and options.vehicles is None:
         raise ParameterError(f'spacing {options.spacing:g}: is only for --vehicles')
     if options.fleet is None and options.vehicles is None:
@@ -52,12 +49,7 @@ def spec_of(
     options: argparse.Namespace, bag: str | pathlib.Path | None, fleet: Fleet | None,
     instance: int,
 ) -> FlightSpec:
-    """Return the flight.
-
-    :param bag: where it is recorded; None unless the parameters ask for a recording
-    :param instance: of one vehicle unless parameters or options say otherwise
-    :raises ParameterError: something is wrong
-    """
+    """Return the flight."""
     base = OF_ONE_FLIGHT | ({'hil_bridge': {'instance': instance}} if fleet is None else {})
     found = flight_of(Options(
         options.mode, options.autopilot, options.px4_dir, options.px4_schedule,
@@ -100,10 +92,7 @@ def _held_s(configuration: Configuration) -> float:
 
 
 def _check_viewer(options: argparse.Namespace) -> None:
-    """Check that the flight can be shown, if that is wanted.
-
-    :raises ParameterError: it cannot, and why
-    """
+    """Check that the flight can be shown, if that is wanted."""
     if options.viewer is None:
         return
     if options.mode == 'core':

@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def pilot(options: argparse.Namespace) -> int:
     """Fly the mission; return the exit code.
 
-    :raises ParameterError: the mission is wrong
     :raises OSError: the port is in use
     """
     mission = load_mission(options.mission)

@@ -59,10 +59,7 @@ def _refly(options: argparse.Namespace) -> int:
 
 
 def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path) -> int:
-    """Fly it again and report; return the exit code.
-
-    What is flown otherwise is expected to differ: where, and how far, is the result.
-    """
+    """Fly it again and report; return the exit code."""
     overrides = flown_again.overrides(options)
     new = new_folder(options.record if options.record is not None else folder / 'refly')
     spec = _spec(options, bag.run, _configuration(bag, overrides, options.profile, new))
@@ -82,10 +79,7 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
 
 
 def _claimed(spec: FlightSpec) -> contextlib.ExitStack:
-    """Hold what a flight needs of this machine, as `fly` does, until the result is closed.
-
-    :raises ParameterError: another flight has the instance, or another process a port of it
-    """
+    """Hold what a flight needs of this machine, as `fly` does, until the result is closed."""
     try:
         return autopilots.claim(spec.vehicles)
     except PortTakenError as error:
@@ -109,12 +103,7 @@ def _fly(spec: FlightSpec, bag: BagReader, folder: pathlib.Path) -> None:
 def _configuration(
     bag: BagReader, overrides: settings.Settings, profile: str, new: pathlib.Path,
 ) -> Configuration:
-    """Return the parameters of a recording, for a flight as fast as possible.
-
-    Vehicle, mission and scenario are those of the recording, whatever has become of their files.
-
-    :raises ParameterError: one of them is wrong, or no autopilot has flown a mission
-    """
+    """Return the parameters of a recording, for a flight as fast as possible."""
     run = bag.run
     if run.autopilot not in ('embedded', 'px4') or not run.mission:
         raise ParameterError(f'bag {bag.folder}: it has no mission of the embedded autopilot or'
@@ -131,10 +120,7 @@ def _configuration(
 def _spec(
     options: argparse.Namespace, run: RunDescription, configuration: Configuration,
 ) -> FlightSpec:
-    """Return the flight.
-
-    :raises ParameterError: an option is wrong
-    """
+    """Return the flight."""
     if options.mode != 'core':
         domain_claim.check_unclaimed()
     px4, hil = None, configuration.of_node('hil_bridge', HilParameters)
@@ -151,11 +137,7 @@ def _spec(
 def _own_classes(
     given: typing.Sequence[str], run: RunDescription, configuration: Configuration,
 ) -> dict[str, str]:
-    """Return the blocks of the user that are flown: of the recording, unless others are given.
-
-    :param given: each `NAME=MODULE:CLASS`
-    :raises ParameterError: one of them is wrong, or cannot be imported
-    """
+    """Return the blocks of the user that are flown: of the recording, unless others are given."""
     names = configuration.graph.nodes
     own = node_overrides.parse(given, names)
     for name, path in run.own_classes.items():
@@ -166,10 +148,7 @@ def _own_classes(
 
 
 def schedule_of(run: RunDescription, *, shares_core: bool) -> str:
-    """Return how the PX4 of a recording is to run when it is flown again.
-
-    :param shares_core: whether the step is to be on its core
-    """
+    """Return how the PX4 of a recording is to run when it is flown again."""
     recorded = run.px4.get('schedule', ONE_CORE)
     if shares_core:
         return REPEATABLE

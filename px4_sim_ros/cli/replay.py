@@ -80,10 +80,7 @@ def _replay_one(options: argparse.Namespace, bag: BagReader) -> int:
 
 
 def _check_no_playing(options: argparse.Namespace) -> None:
-    """Check that nothing is asked for that only --play does.
-
-    :raises ParameterError: it is
-    """
+    """Check that nothing is asked for that only --play does."""
     given = {'rate': options.rate is not None, 'start': options.start is not None,
              'paused': options.paused, 'loop': options.loop}
     for name, is_given in given.items():
@@ -92,10 +89,7 @@ def _check_no_playing(options: argparse.Namespace) -> None:
 
 
 def _overrides(options: argparse.Namespace) -> settings.Settings:
-    """Return the differences from the recording.
-
-    :raises ParameterError: it is nothing that is flown
-    """
+    """Return the differences from the recording."""
     found = flown_again.overrides(options)
     if 'hil_bridge' in found:
         raise ParameterError('hil_bridge: a replay has no bridge, since the commands are those of'
@@ -109,10 +103,7 @@ def _overrides(options: argparse.Namespace) -> settings.Settings:
 def _report(
     bag: BagReader, flown: BagReader, options: argparse.Namespace, is_what_if: bool,
 ) -> int:
-    """Report how a replay compares with its recording; return the exit code.
-
-    A what-if is expected to differ: how far it is apart is the result.
-    """
+    """Report how a replay compares with its recording; return the exit code."""
     found = dataclasses.replace(compare_bags(bag, flown), names=(str(bag.folder), 'the replay'))
     report_comparison(bag, flown, found, options, is_what_if=is_what_if)
     return 0 if is_what_if or found.identical else FAILED

@@ -196,10 +196,6 @@ class SnapshotCollector:
     """Takes in the messages of a graph and sums them up."""
 
     def __init__(self, namespace: str, now_s: float) -> None:
-        """Listen from a wall time on.
-
-        :param namespace: of the graph, as ROS writes it in full
-        """
         self._namespace = namespace
         self._since_s = now_s
         self._status: RunStatus | None = None

@@ -47,10 +47,7 @@ def view(options: argparse.Namespace) -> int:
 
 
 def _show_bag(bags: list[BagReader], folder: pathlib.Path, target: RerunTarget) -> None:
-    """Write a whole recording.
-
-    :param bags: of its vehicles
-    """
+    """Write a whole recording."""
     open_run = functools.cache(lambda: target.open_run(folder.name))
     try:
         if bags[0].folder == folder.expanduser():

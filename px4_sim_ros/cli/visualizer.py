@@ -47,11 +47,7 @@ def visualizer(options: argparse.Namespace) -> int:
 
 
 def _vehicles(options: argparse.Namespace) -> dict[str, Configuration]:
-    """Return the parameters of the vehicles of the graph, by namespace.
-
-    :raises ParameterError: one is wrong
-    :raises BagError: the file that describes them is
-    """
+    """Return the parameters of the vehicles of the graph, by namespace."""
     if options.fleet is None:
         return {'': settings.graph_configuration(options)}
     from px4_sim_ros.recording.bag.fleet_description import read_fleet_file

@@ -29,14 +29,7 @@ from px4_sim_ros.spec.flight_spec import VehicleSpec
 
 
 def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
-    """Let a flight have what it needs of this machine, before anything starts.
-
-    Its instances are those of no other flight until the result is closed.
-
-    :raises ParameterError: another flight has one of them, or a PX4 can have no folder or cannot
-        boot
-    :raises PortTakenError: naming the port and, where the system shows it, its holder
-    """
+    """Let a flight have what it needs of this machine, before anything starts."""
     with machine_locks.claim_instances(vehicle.hil.instance for vehicle in vehicles) as held:
         for vehicle in vehicles:
             if vehicle.autopilot == 'px4':
@@ -53,11 +46,7 @@ def _say(remark: str) -> None:
 
 
 def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
-    """Check that the ports of a flight are free: of PX4, which has others too, that of the pilot.
-
-    :param autopilot: of AUTOPILOTS
-    :raises PortTakenError: naming the port and, where the system shows it, its holder
-    """
+    """Check that the ports of a flight are free; of PX4, that of the pilot."""
     check_port_is_free('TCP', hil.host, port_of(hil.instance))
     if is_piloted:
         check_port_is_free('UDP', LOCAL, pilot_port(hil.instance))

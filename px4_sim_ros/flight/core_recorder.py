@@ -45,7 +45,6 @@ class CoreRecorder:
     ) -> None:
         """Begin a bag.
 
-        :raises ParameterError: its folder exists, or cannot be made
         :raises OSError: nothing can be written there
         """
         parameters = configuration.of_node('recorder', RecorderParameters)
@@ -130,10 +129,7 @@ class CoreRecorder:
         self._steps.write([Message(topic, self._steps.complete_us, data)])
 
     def _give_up(self, error: OSError) -> None:
-        """After a failure continue without a recording, or not at all.
-
-        :raises OSError: the failure ends the run
-        """
+        """After a failure continue without a recording, or not at all."""
         if self._ends_run:
             raise OSError(error.errno, self.problem) from error
         print(f'fly: {self.problem}', file=sys.stderr, flush=True)

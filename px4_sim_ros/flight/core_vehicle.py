@@ -46,12 +46,6 @@ class CoreVehicle:
         self, setup: VehicleSetup, recorder: CoreRecorder | None, stack: contextlib.ExitStack,
         *, is_alone: bool,
     ) -> None:
-        """Listen for the autopilot.
-
-        :param stack: closes the blocks
-        :param is_alone: there are no other vehicles in its world
-        :raises PortTakenError: the port of the link is in use
-        """
         self._setup, self._recorder, self._is_alone = setup, recorder, is_alone
         self.name = setup.name
         self.blocks = make_blocks(setup.configuration, setup.own_classes, self.name)

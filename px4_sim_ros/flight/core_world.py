@@ -36,13 +36,6 @@ class CoreWorld:
         self, vehicles: typing.Sequence[VehicleSetup], observer: Observer | None = None,
         recorder: CoreRecorder | None = None,
     ) -> None:
-        """Listen for the autopilots.
-
-        :param vehicles: the first has the parameters of the world
-        :param observer: called after each step
-        :param recorder: records the run; it is closed with the world, and if there cannot be one
-        :raises PortTakenError: the port of a link is in use
-        """
         configuration = vehicles[0].configuration
         self._configuration = configuration
         self._observer = observer

@@ -22,10 +22,6 @@ class DirectServer(HilServer):
     """
 
     def __init__(self, make: typing.Callable[[], Autopilot]) -> None:
-        """Begin with one.
-
-        :param make: returns a new one
-        """
         self._make, self._autopilot = make, make()
         self._answers = b''
         self._is_open = True

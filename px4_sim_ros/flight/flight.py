@@ -64,10 +64,7 @@ class Silent:
 
 
 class Flight:
-    """A flight: `begin`, `run`, `end`; all that it starts is ended with it, whatever happens.
-
-    As a context manager it begins, and ends.
-    """
+    """A flight: `begin`, `run`, `end`; all that it starts is ended with it, whatever happens."""
 
     def __init__(
         self, spec: FlightSpec, folder: pathlib.Path, listener: Listener | None = None, *,

@@ -23,10 +23,6 @@ class WorldForks:
     """Starts `world` processes; each is a child like any other."""
 
     def __init__(self, environment: typing.Mapping[str, str]) -> None:
-        """Start the process that all are forked from, and do not wait for it.
-
-        :param environment: of all of them
-        """
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._origin = Child(

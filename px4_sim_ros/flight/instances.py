@@ -38,7 +38,6 @@ def own_instance(
     """Reserve an instance for a flight of a test or a campaign.
 
     :param flies_here: claim it as well; False if the flight that gets it claims it
-    :raises ParameterError: all are in use
     """
     return _reserved(_PX4 if of_px4 else _EMBEDDED, has_free_ports, flies_here=flies_here)
 
@@ -47,8 +46,6 @@ def first_free() -> contextlib.AbstractContextManager[int]:
     """Reserve the lowest instance without an autopilot for a flight that claims it.
 
     The user's companion program may have the other ports already.
-
-    :raises ParameterError: all are in use
     """
     return _reserved(_FLY, _has_no_autopilot, flies_here=False)
 

@@ -179,12 +179,6 @@ class VehicleRecord:
     def __init__(
         self, autopilot: str = 'none', *, shares_core: bool = False, joins_us: int | None = 0,
     ) -> None:
-        """Begin with nothing.
-
-        :param autopilot: of AUTOPILOTS
-        :param shares_core: whether the step and PX4 do
-        :param joins_us: when the vehicle is to join the world; None: on request
-        """
         self._autopilot, self._shares_core, self._joins_us = autopilot, shares_core, joins_us
         self.status = WorldStatus()        # of the world, at the end
         self.failure = ''                  # why the flight has failed, as a sentence
@@ -299,10 +293,6 @@ class FlightResult:
     """What has become of a flight, of one vehicle or several."""
 
     def __init__(self, spec: FlightSpec) -> None:
-        """Begin with nothing.
-
-        :param spec: what is flown
-        """
         self.spec = spec
         self.vehicles = {
             vehicle.name: VehicleRecord(
@@ -395,7 +385,6 @@ class FlightResult:
 
         :param topic: `ground_truth/odom` is the truth, `autopilot/odometry` the estimate
         :param vehicle: of several; the first by default
-        :raises ParameterError: the flight was not recorded, or there is no such topic or vehicle
         """
         from px4_sim_ros.recording.analysis.export import read_table
         from px4_sim_ros.recording.bag.reader import vehicles_of

@@ -45,13 +45,7 @@ def prepare(
     bag: BagReader, mode: str, survey: Survey, overrides: settings.Settings, folder: pathlib.Path,
     *, profile: str = '', record: str | None = None, namespace: str = '',
 ) -> PreparedReplay:
-    """Return a recording, prepared to be flown again.
-
-    :param overrides: parameters that are not as they were
-    :param folder: where the new bag goes unless `record` says it
-    :param record: where the new bag goes
-    :raises ParameterError: a parameter is wrong, or there is such a bag already
-    """
+    """Return a recording, prepared to be flown again."""
     if survey.presence != ALWAYS and mode != 'core':
         raise ParameterError(
             f'mode {mode}: the vehicle of {bag.folder} is not there all the time; it is replayed in'
@@ -138,10 +132,7 @@ def _interruptions(
 def _configuration(
     bag: BagReader, overrides: settings.Settings, profile: str, new: pathlib.Path, steps: int,
 ) -> Configuration:
-    """Return the parameters of a recording for a run with its commands.
-
-    The vehicle is that of the recording, whatever has become of its file.
-    """
+    """Return the parameters of a recording for a run with its commands."""
     own: dict[str, FlatParameters] = {
         '': {'commands': 'recording', 'recorder': True},
         'manager': {'paused': True, 'step_count': steps, 'speed_factor': 0.0},
@@ -167,11 +158,7 @@ def _configuration(
 
 
 def run(replay: PreparedReplay, folder: pathlib.Path) -> None:
-    """Fly a recording again in the mode that was prepared.
-
-    :param folder: for files that are needed on the way
-    :raises ControlError: the graph does not come up, or stands still
-    """
+    """Fly a recording again in the mode that was prepared."""
     compile_ahead()
     if replay.run.mode == 'core':
         _run_core(replay)

@@ -39,15 +39,7 @@ def start_graph(
     remaps: typing.Sequence[str] = (), namespace: str = '', run: pathlib.Path | None = None,
     is_fleet: bool = False,
 ) -> list[tuple[list[str], Child]]:
-    """Start the processes of a graph; return them with the nodes that each of them runs.
-
-    :param stack: ends them
-    :param own_classes: `module:Class` by name, in the place of those of the graph table
-    :param remaps: remapping rules of ROS
-    :param namespace: of all nodes
-    :param run: the description of what is flown
-    :param is_fleet: several vehicles are, which are named in place of their nodes
-    """
+    """Start the processes of a graph; return them with the nodes that each of them runs."""
     of_all = ['--run', str(run)] if run else []
     of_all += ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
                '--params-file', str(params_file)]
@@ -92,7 +84,6 @@ class RosWorld:
             and the values of its diagnostics
         :param on_encounter: called when two vehicles come near each other, and at the end with
             the least distances
-        :raises ParameterError: there is a graph in this ROS domain already
         """
         self._members = members
         self._more_s = _MORE_S * (len(members) - 1)

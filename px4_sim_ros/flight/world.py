@@ -59,15 +59,7 @@ def make_world(
     result: FlightResult, on_event: typing.Callable[[Encounter], None],
     observer: Observer | None, stack: contextlib.ExitStack,
 ) -> World:
-    """Return the world of a flight; it is recorded if the parameters have a recorder.
-
-    :param folder: for files of the run
-    :param watches: by vehicle; called with what pilots and scenarios report
-    :param result: gets the encounters of several vehicles
-    :param on_event: called when two vehicles come near each other
-    :param observer: called after each step, in mode `core`
-    :param stack: closes what ends after the world
-    """
+    """Return the world of a flight; it is recorded if the parameters have a recorder."""
     def take(found: Encounter | list[Nearest]) -> None:
         if isinstance(found, list):
             result.nearest = found
@@ -153,10 +145,7 @@ def _graph(
 
 
 def _start_viewer(viewer: str, params_file: pathlib.Path, namespace: str) -> Child:
-    """Return a process that shows the graph with these parameters.
-
-    :param viewer: as RerunTarget takes it
-    """
+    """Return a process that shows the graph with these parameters."""
     from px4_sim_ros.spec.ros_environment import ros_environment
     return Child('the viewer', own_module(
         'px4_sim_ros', 'view', '--viewer', viewer, '--params-file', str(params_file),

@@ -77,11 +77,7 @@ def _given(
 def options_of(
     given: typing.Mapping[str, str], vehicle: str | None = None,
 ) -> Options:
-    """Return the flight that a launch asks for.
-
-    :param vehicle: that of the launch file, unless an argument names another
-    :raises ParameterError: an argument is no number, or there is such a recording already
-    """
+    """Return the flight that a launch asks for."""
     overrides = overriding(given)
     overrides[''] |= _given(given, 'scenario', str) if 'scenario' in given else {}
     return Options(
@@ -94,10 +90,7 @@ def options_of(
 
 
 def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
-    """Return the arguments that are parameters, by node.
-
-    :raises ParameterError: one is no number, or there is such a recording already
-    """
+    """Return the arguments that are parameters, by node."""
     overrides = {
         '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
              | _given(given, 'wind', str)),
@@ -114,20 +107,14 @@ def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
 
 
 def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
-    """Return all actions of a launch.
-
-    :raises ParameterError: one sentence about the argument or parameter that is wrong
-    """
+    """Return all actions of a launch."""
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
     check_viewers(given)
     return flight_actions(context, given, flight_of(options_of(given, vehicle)))
 
 
 def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return all actions of a launch of several vehicles.
-
-    :raises ParameterError: one sentence about the argument, parameter or file that is wrong
-    """
+    """Return all actions of a launch of several vehicles."""
     given = {name: context.launch_configurations[name] for name in FLEET_ARGUMENTS}
     check_fleet_viewers(given)
     fleet = Fleet.load(given['fleet'])
@@ -137,11 +124,7 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 def flight_actions(
     context: LaunchContext, given: typing.Mapping[str, str], spec: FlightSpec,
 ) -> list[LaunchDescriptionEntity]:
-    """Return all actions of the launch of a flight.
-
-    :param given: the arguments
-    :raises ParameterError: one sentence about what is wrong
-    """
+    """Return all actions of the launch of a flight."""
     begun = begin(context, spec.vehicles)
     if begun is None:
         return []
@@ -163,7 +146,6 @@ def flight_actions(
 def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return all actions of a launch that flies a recording again.
 
-    :raises ParameterError: one sentence about what is wrong
     :raises BagError: one sentence about the recording
     """
     given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
@@ -203,9 +185,6 @@ def begin(
 ) -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
     """Return a folder for the files of a flight, and the right to start its graph and autopilots.
 
-    None if Ctrl-C came while the motion was compiled: the launch ends by itself.
-
-    :raises ParameterError: there is a graph already, or another flight has an instance
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
     with domain_claim.claim_start() as held:
@@ -237,10 +216,7 @@ def _own_folder(context: LaunchContext) -> tempfile.TemporaryDirectory:
 
 
 def surroundings(claim: contextlib.ExitStack) -> list[LaunchDescriptionEntity]:
-    """Return the actions that set the environment of a launch.
-
-    :param claim: given up at its end
-    """
+    """Return the actions that set the environment of a launch."""
     atexit.register(claim.close)
     environment = ros_environment()
     return [
@@ -272,10 +248,7 @@ def required(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
 
 
 def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
-    """End the launch, with exit code 1 if the process has failed, also while the launch ends.
-
-    :raises RuntimeError: it has; launch expects this error
-    """
+    """End the launch, with exit code 1 if the process has failed, also while the launch ends."""
     if event.returncode not in (_AS_ASKED if context.is_shutdown else (0,)):
         raise RuntimeError(f'{event.process_name} has ended with exit code {event.returncode}')
     return EmitEvent(event=Shutdown(reason='a process has ended'))
@@ -288,15 +261,7 @@ def _world(
     optional: typing.Container[str] = (),
     own_classes: typing.Mapping[str, str] | None = None, remaps: typing.Sequence[str] = (),
 ) -> list[LaunchDescriptionEntity]:
-    """Return the processes of the graph, each with what `started` adds to it.
-
-    :param given: the arguments
-    :param parameters: the file of their parameters
-    :param run: the file that describes what is flown
-    :param optional: nodes without which the launch continues
-    :param own_classes: `module:Class` by name, in the place of those of the graph table
-    :param remaps: remapping rules of ROS
-    """
+    """Return the processes of the graph, each with what `started` adds to it."""
     own = own_classes or {}
     is_fleet = bool(members[0].vehicle)
     actions: list[LaunchDescriptionEntity] = []

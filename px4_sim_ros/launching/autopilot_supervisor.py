@@ -92,11 +92,7 @@ def supervise(
     supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str], *,
     of_fleet: bool = False, begins_again: bool = False,
 ) -> int:
-    """Run it until it ends or a signal comes; return the exit code.
-
-    :param of_fleet: it is that of one vehicle of several
-    :param begins_again: one that has failed is started again, and its vehicle begins again
-    """
+    """Run it until it ends or a signal comes; return the exit code."""
     stop = Stop()
     with ros_node('autopilot_supervisor', ros_arguments) as node:
         watch = StatusClient(node, of_fleet=of_fleet)
@@ -175,11 +171,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
 
 
 def _vehicle(options: argparse.Namespace) -> VehicleSpec:
-    """Return the vehicle that is flown.
-
-    :raises BagError: the file that describes it is missing or damaged
-    :raises ParameterError: there is no such vehicle, or no PX4
-    """
+    """Return the vehicle that is flown."""
     members = read_run_file(options.run).members
     if options.member not in members:
         raise ParameterError(f"member {options.member!r}: there are {', '.join(members)}")

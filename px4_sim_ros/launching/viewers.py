@@ -34,10 +34,7 @@ def _installed(package: str) -> bool:
 
 
 def check_viewers(given: typing.Mapping[str, str]) -> None:
-    """Check before anything starts that the viewers are installed.
-
-    :raises ParameterError: one is not
-    """
+    """Check before anything starts that the viewers are installed."""
     if given['viewer']:
         RerunTarget(given['viewer'])
     check_tf(given)
@@ -46,10 +43,7 @@ def check_viewers(given: typing.Mapping[str, str]) -> None:
 
 
 def check_fleet_viewers(given: typing.Mapping[str, str]) -> None:
-    """Check before anything starts that the viewers of several vehicles are installed.
-
-    :raises ParameterError: one is not
-    """
+    """Check before anything starts that the viewers of several vehicles are installed."""
     check_tf(given)
     if given['rviz'] == 'true':
         for package in ('rviz2', 'robot_state_publisher', 'tf2_msgs'):
@@ -64,10 +58,7 @@ def _check_installed(package: str) -> None:
 
 
 def check_tf(given: typing.Mapping[str, str]) -> None:
-    """Check before anything starts that transforms can be published, if they are to be.
-
-    :raises ParameterError: they cannot
-    """
+    """Check before anything starts that transforms can be published, if they are to be."""
     if given['publish_tf'] == 'true' and not _installed('tf2_msgs'):
         raise ParameterError(
             'publish_tf = true: the package tf2_msgs is not installed; it comes with an installed'
@@ -78,11 +69,7 @@ def viewers(
     given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
     bounds: typing.Mapping[str, str],
 ) -> list[LaunchDescriptionEntity]:
-    """Return Rerun, TF, rviz2 and its sources; the flight continues when one of them ends.
-
-    :param file: the parameters of the graph
-    :param bounds: what every process of the launch has
-    """
+    """Return Rerun, TF, rviz2 and its sources; the flight continues when one of them ends."""
     shared = {'namespace': given['namespace'], 'output': 'screen', **bounds}
     found = []
     if given['viewer']:
@@ -113,12 +100,7 @@ def fleet_viewers(
     given: typing.Mapping[str, str], vehicles: typing.Mapping[str, Configuration],
     file: pathlib.Path, bounds: typing.Mapping[str, str],
 ) -> list[LaunchDescriptionEntity]:
-    """Return TF and rviz2 for several vehicles, and what feeds it.
-
-    :param vehicles: by namespace
-    :param file: that describes them; what rviz2 shows is written beside it
-    :param bounds: what every process of the launch has
-    """
+    """Return TF and rviz2 for several vehicles, and what feeds it."""
     shared = {'output': 'screen', **bounds}
     found = []
     if 'true' in (given['publish_tf'], given['rviz']):

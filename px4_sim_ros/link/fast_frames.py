@@ -65,10 +65,6 @@ class FramePacker(_Frames):
     def __init__(
         self, mav: mavlink.MAVLink, message: type[mavlink.MAVLink_message],
     ) -> None:
-        """Begin.
-
-        :param mav: the sender, which numbers the frames
-        """
         super().__init__(message)
         self._mav = mav
         # All of the header but marker and length, by number.

@@ -48,10 +48,7 @@ def packed(mav: mavlink.MAVLink, message: mavlink.MAVLink_message) -> bytes:
 
 
 def heartbeat(mav: mavlink.MAVLink, system_type: int) -> bytes:
-    """Return the frame of the HEARTBEAT of a system that is no autopilot.
-
-    :param system_type: MAV_TYPE
-    """
+    """Return the frame of the HEARTBEAT of a system that is no autopilot."""
     return packed(mav, mav.heartbeat_encode(
         system_type, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, mavlink.MAV_STATE_ACTIVE))
 

@@ -40,12 +40,7 @@ def _holder_of(protocol: str, port: int) -> str:
 
 
 def bound_socket(protocol: str, host: str, port: int) -> socket.socket:
-    """Return a socket with a port of its own; the caller still has to listen on it.
-
-    :param protocol: `TCP`, of which a listener has a port, or `UDP`
-    :raises PortTakenError: naming the port and, where the system shows it, its holder
-    :raises OSError: the address is none of this machine
-    """
+    """Return a socket with a port of its own; the caller still has to listen on it."""
     bound = socket.socket(socket.AF_INET, _KINDS[protocol])
     if protocol == 'TCP':       # also shortly after another socket has listened there
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -101,10 +101,7 @@ class Layout:
         self._pack = struct.Struct(f'{form}{len(self._constants[-1])}s').pack
 
     def packer(self, numbers: typing.Callable[[typing.Any], typing.Sequence[float]]) -> Packer:
-        """Return a packer of messages with the numbers of values.
-
-        :param numbers: returns those of a value
-        """
+        """Return a packer of messages with the numbers of values."""
         pack, first, head = self._pack, self._first, self._head
         constant, *others = self._constants
         if len(self._ends) == 1:               # so it is with most messages
@@ -131,10 +128,7 @@ class Layout:
     def pack(
         self, time_us: int, numbers: typing.Sequence[float], before: tuple[int, ...] = (),
     ) -> bytes:
-        """Return a message with this stamp and these numbers.
-
-        :param before: the numbers of what is before it
-        """
+        """Return a message with this stamp and these numbers."""
         return self._pack_numbers(time_us, numbers, before)
 
     def unpack(self, data: bytes) -> tuple[int, tuple[float, ...]] | None:

@@ -41,11 +41,6 @@ class Encoder:
     def __init__(
         self, codec: Codec, frame: str | None = None, before: Before = NOTHING_BEFORE,
     ) -> None:
-        """Begin; how messages look follows from the first value.
-
-        :param frame: in the place of that of the codec
-        :param before: what is put before each message
-        """
         self._codec, self._frame, self._before = codec, frame, before
         self._pack: Packer | None = None
 
@@ -74,10 +69,6 @@ class Decoder:
     def __init__(
         self, codec: Codec, deserialise: typing.Callable[[bytes], typing.Any],
     ) -> None:
-        """Begin; how messages look follows from the first one.
-
-        :param deserialise: returns a message object from its bytes
-        """
         self._codec = codec
         self._deserialise = deserialise
         self._layout: Layout | None = None

@@ -29,10 +29,7 @@ CODECS: dict[str, Codec] = measurements.CODECS | {
 
 
 def encoder(topic: Topic, before: Before = NOTHING_BEFORE) -> Encoder | TextEncoder:
-    """Return a maker of the messages of a topic.
-
-    :param before: what is put before each message
-    """
+    """Return a maker of the messages of a topic."""
     if topic.kind in TEXTS:
         return TextEncoder(TEXTS[topic.kind], before)
     index = kind_and_index(topic.publisher)[1]
@@ -43,10 +40,7 @@ def encoder(topic: Topic, before: Before = NOTHING_BEFORE) -> Encoder | TextEnco
 def decoder(
     topic: Topic, deserialise: typing.Callable[[bytes], typing.Any],
 ) -> Decoder | TextDecoder:
-    """Return a reader of the messages of a topic.
-
-    :param deserialise: returns a message object from its bytes
-    """
+    """Return a reader of the messages of a topic."""
     if topic.kind in TEXTS:
         return TextDecoder(TEXTS[topic.kind], deserialise)
     return Decoder(CODECS[topic.kind], deserialise)

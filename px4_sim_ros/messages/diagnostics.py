@@ -30,11 +30,7 @@ def is_of(namespace: str, full_name: str) -> bool:
 
 
 def node_name(namespace: str, full_name: str) -> str:
-    """Return the name of a node in the graph; `full_name` itself when it is of no such graph.
-
-    :param namespace: of the graph, with slashes around it or without
-    :param full_name: as it stands in a DiagnosticStatus
-    """
+    """Return the name of a node in the graph; `full_name` itself when it is of no such graph."""
     if full_name in _OF_FLEET:
         return full_name[1:]
     namespace = namespace.strip('/')

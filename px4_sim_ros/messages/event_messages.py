@@ -22,10 +22,7 @@ _CHANGE, _RUN = 'change', 'run'
 
 
 def change_message(change: Change, run: int) -> DiagnosticStatus:
-    """Return the message of a change.
-
-    :param run: how many times time has begun at 0
-    """
+    """Return the message of a change."""
     return diagnostic_status(change.vehicle, OK, change.text, {
         _CHANGE: json.dumps(change), _RUN: str(run)})
 

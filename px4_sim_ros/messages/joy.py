@@ -13,11 +13,7 @@ from px4_sim_ros.model.faults.autopilot import Sticks
 
 
 def sticks_of(message: Joy, axes: typing.Sequence[int]) -> Sticks:
-    """Return where the sticks are; left and up are above 0 in a Joy.
-
-    :param axes: which of its axes are roll, pitch, yaw and throttle
-    :raises ParameterError: it has no such axis, or its value is no number
-    """
+    """Return where the sticks are; left and up are above 0 in a Joy."""
     values = message.axes
     if len(values) <= max(axes):
         raise ParameterError(f'joy: a message has {len(values)} axes, and pilot.joy_axes asks for'

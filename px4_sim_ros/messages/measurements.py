@@ -201,10 +201,7 @@ CODECS: dict[str, Codec] = {
 
 
 def frame_of(topic: Topic, parameters: Parameters) -> str:
-    """Return the frame of a topic's messages.
-
-    :param parameters: of its sensor; the frame of a range finder is that of its beam
-    """
+    """Return the frame of a topic's messages."""
     if isinstance(parameters, RangeFinderParameters):
         return range_frame(parameters.direction)
     return frame_of_instance(topic)

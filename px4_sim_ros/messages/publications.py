@@ -24,17 +24,10 @@ class AbsenceEncoder:
     """Makes the messages that sensors have no measurement."""
 
     def __init__(self, sensors: typing.Iterable[str], before: Before) -> None:
-        """Begin.
-
-        :param before: what is put before each message
-        """
         self._encoders = {sensor: Encoder(_ABSENCE, before=before) for sensor in sensors}
 
     def __call__(self, time_us: int, sensor: str, before: tuple[int, ...] = ()) -> bytes:
-        """Return a serialised message.
-
-        :param before: the numbers of what is before it
-        """
+        """Return a serialised message."""
         return self._encoders[sensor].packer(sensor)(time_us, sensor, before)
 
     def packer(self, sensor: str) -> Packer:
@@ -53,11 +46,7 @@ class Publication(typing.NamedTuple):
 def publications_of(
     graph: Graph, world: WorldParameters, vehicle: str = '', before: Before = NOTHING_BEFORE,
 ) -> dict[str, list[Publication]]:
-    """Return by the topic that blocks know a value by which topics carry it.
-
-    :param vehicle: the namespace of theirs, if the topics are to have it
-    :param before: what is put before each message
-    """
+    """Return by the topic that blocks know a value by which topics carry it."""
     found = {ABSENCE: [Publication(
         qualified(vehicle, ABSENCE), 1, AbsenceEncoder(graph.sensors, before))]}
     for name, topic in graph.topics.items():

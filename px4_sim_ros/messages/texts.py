@@ -62,10 +62,7 @@ TEXTS: dict[str, TextCodec] = {
 
 
 def read_text(kind: str, text: str) -> typing.Any:
-    """Return the value in the text of a message.
-
-    :param kind: of its topic
-    """
+    """Return the value in the text of a message."""
     return TEXTS[kind].from_plain(json.loads(text))
 
 
@@ -73,10 +70,6 @@ class TextEncoder:
     """Makes the messages of one topic."""
 
     def __init__(self, codec: TextCodec, before: Before = NOTHING_BEFORE) -> None:
-        """Begin; the first message follows from the first value.
-
-        :param before: what is put before each message
-        """
         self._codec, self._before = codec, before
         self._value: typing.Any = None
         self._layout: Layout | None = None
@@ -84,10 +77,7 @@ class TextEncoder:
     def __call__(
         self, time_us: int, value: typing.Any, before: tuple[int, ...] = (),
     ) -> bytes:
-        """Return a serialised message.
-
-        :param before: the numbers of what is before it
-        """
+        """Return a serialised message."""
         if self._layout is None or value is not self._value:
             self._value = value
             self._layout = Layout(Log(
@@ -106,10 +96,6 @@ class TextDecoder:
     def __init__(
         self, codec: TextCodec, deserialise: typing.Callable[[bytes], typing.Any],
     ) -> None:
-        """Begin.
-
-        :param deserialise: returns a message object from its bytes
-        """
         self._codec, self._deserialise = codec, deserialise
         self._layout: Layout | None = None
         self._value: typing.Any = None

@@ -11,13 +11,7 @@ import typing
 
 @contextlib.contextmanager
 def replaced(path: pathlib.Path) -> typing.Iterator[pathlib.Path]:
-    """Yield the name under which a file is to be written that then takes the place of `path`.
-
-    What is written in part is removed if it fails. What is no file, such as a pipe, is written as
-    it is.
-
-    :raises OSError: it cannot be written
-    """
+    """Yield the name under which a file is to be written that then takes the place of `path`."""
     if path.exists() and not path.is_file():
         yield path
         return
@@ -33,9 +27,6 @@ def replaced(path: pathlib.Path) -> typing.Iterator[pathlib.Path]:
 
 
 def write(path: pathlib.Path, text: str) -> None:
-    """Write a text file.
-
-    :raises OSError: it cannot be written
-    """
+    """Write a text file."""
     with replaced(path) as new:
         new.write_text(text, encoding='utf-8')

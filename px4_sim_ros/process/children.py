@@ -32,10 +32,7 @@ def die_with_parent(signal: str = 'TERM') -> tuple[str, ...]:
 
 
 def own_module(name: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module of this package.
-
-    And not of one that is where the user happens to be, as `python -m` would by itself.
-    """
+    """Return the command that runs a module of this package."""
     places = [str(pathlib.Path(__file__).parents[2]), os.environ.get('PYTHONPATH', '')]
     return ['env', f'PYTHONPATH={os.pathsep.join(filter(None, places))}',
             sys.executable, '-P', '-m', name, *arguments]

@@ -26,11 +26,7 @@ _LAST_DOMAIN = 232
 
 
 def claim(*roles: str) -> contextlib.ExitStack:
-    """Hold the roles in this process's domain until the result is closed.
-
-    :param roles: of STARTER and CLOCK
-    :raises ParameterError: another process holds one of them
-    """
+    """Hold the roles in this process's domain until the result is closed."""
     domain = _domain()
     with contextlib.ExitStack() as stack:
         for role in roles:
@@ -42,13 +38,7 @@ def claim(*roles: str) -> contextlib.ExitStack:
 
 
 def check_unclaimed(roles: typing.Sequence[str] = (STARTER, CLOCK)) -> None:
-    """Check that a graph can be started in this process's domain.
-
-    A claim under way is not disturbed.
-
-    :param roles: that no process may have
-    :raises ParameterError: a process has one of them
-    """
+    """Check that a graph can be started in this process's domain."""
     domain = _domain()
     for role in roles:
         if machine_locks.is_held(_name(role, domain)):
@@ -62,12 +52,7 @@ def _taken(role: str, domain: int) -> ParameterError:
 
 
 def choose() -> contextlib.ExitStack:
-    """Give this process a domain without a graph, for where its user has chosen none.
-
-    Others that choose do not get it until the result is closed.
-
-    :raises ParameterError: all are in use
-    """
+    """Give this process a domain without a graph, for where its user has chosen none."""
     with contextlib.ExitStack() as stack:
         for domain in 0, *_DOMAINS:
             reserved = machine_locks.hold(_name('reserved', domain))
@@ -84,10 +69,7 @@ def choose() -> contextlib.ExitStack:
 
 
 def claim_start() -> contextlib.ExitStack:
-    """Hold the right to start a graph; its clock is for one of its processes.
-
-    :raises ParameterError: there is a graph already, or one is starting
-    """
+    """Hold the right to start a graph; its clock is for one of its processes."""
     with claim(STARTER) as held:
         check_unclaimed([CLOCK])
         return held.pop_all()

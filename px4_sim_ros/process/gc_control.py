@@ -1,11 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Python's collector of cycles stays away while a program starts.
-
-Imports make some hundred thousand objects that stay to the end. The collector would look at all of
-them again and again meanwhile, and once more at the end: a fifth of what a process takes to start.
-This imports nothing that takes time: it is for the first lines of a program.
-"""
+"""Python's collector of cycles stays away while a program starts."""
 import gc
 
 

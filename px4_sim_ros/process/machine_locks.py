@@ -65,10 +65,7 @@ def _address(name: str) -> str:
 
 
 def claim_instances(instances: typing.Iterable[int]) -> contextlib.ExitStack:
-    """Hold the instances of a flight until the result is closed.
-
-    :raises ParameterError: another flight has one of them
-    """
+    """Hold the instances of a flight until the result is closed."""
     with contextlib.ExitStack() as stack:
         for instance in instances:
             held = hold(_name(instance))

@@ -14,12 +14,7 @@ from px4_sim_ros.model.errors import ParameterError
 def try_to_make(
     what: str, folder: pathlib.Path, make: typing.Callable[[pathlib.Path], object],
 ) -> None:
-    """Make something within a folder, under a name of its own, and remove it again.
-
-    :param what: the beginning of the error sentence
-    :param make: makes it in the folder that it is given
-    :raises ParameterError: it cannot be made; permissions do not say so for all file systems
-    """
+    """Make something within a folder, under a name of its own, and remove it again."""
     try:
         with tempfile.TemporaryDirectory(dir=folder) as trial:
             make(pathlib.Path(trial))
@@ -28,10 +23,7 @@ def try_to_make(
 
 
 def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
-    """Return the absolute path of a bag that can be created; nothing is left there yet.
-
-    :raises ParameterError: the folder exists, or cannot be made
-    """
+    """Return the absolute path of a bag that can be created; nothing is left there yet."""
     path = pathlib.Path(os.path.abspath(pathlib.Path(folder).expanduser()))
     if not str(folder):
         raise ParameterError("record '': name a folder that the bag becomes")
@@ -51,10 +43,7 @@ def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
 
 
 def make_folder(folder: str | pathlib.Path) -> pathlib.Path:
-    """Create the folder of a bag.
-
-    :raises ParameterError: it exists, or cannot be made
-    """
+    """Create the folder of a bag."""
     path = new_folder(folder)
     try:
         path.mkdir(parents=True)

@@ -28,11 +28,7 @@ _AGAIN_S = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
-    """One of them has come, whose number is its argument.
-
-    Where KeyboardInterrupt itself leaves code that Python was given as a text, as that of
-    dataclasses, Python ends the process by SIGINT in place of its exit code, even if it is caught.
-    """
+    """One of them has come, whose number is its argument."""
 
 
 def ignore() -> None:
@@ -107,7 +103,6 @@ class Stop:
     """Remembers that one of them has come."""
 
     def __init__(self, takes_over: bool = True) -> None:
-        """Take them over."""
         self.asked = False
         self.number = 0        # which has come last
         self.hangs = ''        # why `asked` will not be read
@@ -133,10 +128,7 @@ class Stop:
 
 @contextlib.contextmanager
 def held_back() -> typing.Iterator[Stop]:
-    """Let them wait for what is not to be interrupted; it looks at what is yielded.
-
-    If one has come, the former handler gets it at the end.
-    """
+    """Let them wait for what is not to be interrupted; it looks at what is yielded."""
     if threading.current_thread() is not threading.main_thread():
         yield Stop(takes_over=False)       # signals are for the main thread
         return

@@ -57,8 +57,6 @@ def environment(
     """Return PX4's environment, and sentences for the user.
 
     What is set in our environment comes before a scenario, and that before the vehicle.
-
-    :raises ParameterError: it has no such parameter, or one that cannot have the value
     """
     types = _types(px4.build)
     found: dict[str, str] = {}
@@ -95,10 +93,7 @@ def value_text(value: float) -> str:
 
 
 def _fitted(asked: Asked, types: typing.Mapping[str, str]) -> dict[str, str]:
-    """Return the setting of a parameter: under another name, or none if it is gone.
-
-    :raises ParameterError: it is not known, or cannot have the value
-    """
+    """Return the setting of a parameter: under another name, or none if it is gone."""
     _check(asked, types.get(asked.name, ''))
     if asked.name in types:
         return {asked.name: asked.text}
@@ -118,11 +113,7 @@ def _fitted(asked: Asked, types: typing.Mapping[str, str]) -> dict[str, str]:
 
 
 def _check(asked: Asked, kind: str) -> None:
-    """Check that a parameter can have a value: PX4 takes what a text begins with.
-
-    :param kind: as PX4's list names it; '' if it is not known
-    :raises ParameterError: it cannot
-    """
+    """Check that a parameter can have a value: PX4 takes what a text begins with."""
     owner = f'{asked.owner}: {asked.name} = {asked.text}'
     if kind == 'Int32' and not (_WHOLE.fullmatch(asked.text)
                                 and -_INT32_BOUND <= int(asked.text) < _INT32_BOUND):

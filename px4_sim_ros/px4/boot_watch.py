@@ -59,10 +59,6 @@ class StartScript:
     """
 
     def __init__(self, address: tuple[str, int]) -> None:
-        """Begin without a look: that takes some milliseconds.
-
-        :param address: from which the autopilot has connected
-        """
         self._address = address
         self._process: psutil.Process | None = None
         self._began_s = time.monotonic()
@@ -101,11 +97,6 @@ class PinnedFile:
     """Keeps a file in memory as long as it lives, so that who has mapped it never waits for it."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        """Read it; pin it if the limit of this user (`ulimit -l`) permits it.
-
-        :raises OSError: it cannot be read
-        :raises ValueError: it is empty
-        """
         with path.open('rb') as file:
             mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             file.read()
@@ -157,10 +148,6 @@ class BootWatch:
     """Looks at the session of the process that has connected, until its start script has ended."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        """Find the process.
-
-        :param address: from which it has connected
-        """
         self.address = address
         self._process = process_at(address)
         self._session = _session_of(self._process)
@@ -304,8 +291,6 @@ def _read_links(folder: pathlib.Path) -> None:
 
     A look for a command that does not exist, as that of a module that was not built, reads all
     folders. The first who follows a link in a day writes that to the disk (relatime in mount(8)).
-
-    :raises OSError: the folder cannot be read
     """
     for entry in folder.iterdir():
         if entry.is_symlink():
@@ -339,18 +324,12 @@ def rests(process: int) -> bool:
 
 
 def _threads_of(process: pathlib.Path) -> dict[str, _Thread]:
-    """Return the activity of the threads of a process.
-
-    :raises OSError: it has ended, or one of them has
-    """
+    """Return the activity of the threads of a process."""
     return {thread.name: _read(thread) for thread in (process / 'task').iterdir()}
 
 
 def _read(thread: pathlib.Path) -> _Thread:
-    """Return the activity of a thread.
-
-    :raises OSError: it has ended
-    """
+    """Return the activity of a thread."""
     # The name of the program is in brackets, and may have some itself.
     state = (thread / 'stat').read_text().rpartition(')')[2].split()[0]
     switches = next(line.split()[1] for line in (thread / 'status').read_text().splitlines()

@@ -25,7 +25,6 @@ class Console:
     """The console of the process that has a UDP port of this machine."""
 
     def __init__(self, port: int) -> None:
-        """Look for the process when it is needed first: that takes some milliseconds."""
         self._port = port
         self._process: int | None = None
         self._has_looked = False
@@ -36,10 +35,7 @@ class Console:
         return path.stat().st_size if path else 0
 
     def words(self, since: int) -> str:
-        """Return the last warnings and errors that were printed, '' for none.
-
-        :param since: after so many bytes
-        """
+        """Return the last warnings and errors that were printed, '' for none."""
         path = self._file()
         return '' if path is None else complaints(path, since)
 
@@ -55,10 +51,6 @@ class AgentWatch:
     """Looks in the console of a process whether a Micro XRCE-DDS agent has answered it."""
 
     def __init__(self, process: int | None) -> None:
-        """Begin with the first line.
-
-        :param process: whose console it is; None: it is not known
-        """
         self._process, self._read_bytes = process, 0
 
     def has_come(self) -> bool:
@@ -76,10 +68,7 @@ class AgentWatch:
 
 
 def complaints(path: pathlib.Path, since: int = 0) -> str:
-    """Return the last warnings and errors in a console's file, '' for none.
-
-    :param since: after so many bytes
-    """
+    """Return the last warnings and errors in a console's file, '' for none."""
     found = dict.fromkeys(line for line in _lines(path, since) if _LINE.match(line))
     return '; '.join(list(found)[-_MOST_LINES:])
 

@@ -52,10 +52,7 @@ class LogLoss(typing.NamedTuple):
         return f"{self.log_lost_s:g} s in {'a dropout' if count == 1 else f'{count} dropouts'}"
 
     def warning(self, repeats: bool) -> str:
-        """Return the gaps and the remedy, or ''.
-
-        :param repeats: PX4 has run with the schedule repeatable
-        """
+        """Return the gaps and the remedy, or ''."""
         if not self.log_dropouts:
             return ''
         return (f'{LACKS} {self.text}, because the machine was busy:'
@@ -73,10 +70,7 @@ def loss_of(autopilots: typing.Iterable[Child]) -> LogLoss | None:
 
 
 def dropouts_ms(path: pathlib.Path) -> list[int] | None:
-    """Return the lengths of the dropouts of a log in ms, None if it cannot be read.
-
-    What follows a damaged message is not looked at.
-    """
+    """Return the lengths of the dropouts of a log in ms, None if it cannot be read."""
     found: list[int] = []
     try:
         with path.open('rb') as file:

@@ -34,10 +34,7 @@ _FOLDER = pathlib.Path('/tmp')
 
 
 def check_socket(instance: int) -> None:
-    """Check that a PX4 can make its socket; one that no PX4 serves is removed.
-
-    :raises ParameterError: it is another user's, and PX4 cannot boot
-    """
+    """Check that a PX4 can make its socket; one that no PX4 serves is removed."""
     try:
         remove_dead_socket(instance)
     except PermissionError as error:
@@ -47,10 +44,7 @@ def check_socket(instance: int) -> None:
 
 
 def remove_dead_socket(instance: int) -> None:
-    """Remove the socket of a PX4 that has ended, which leaves it to others who could not.
-
-    :raises PermissionError: it is another user's
-    """
+    """Remove the socket of a PX4 that has ended, which leaves it to others who could not."""
     path = _path(instance)
     with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(FileNotFoundError):
         try:
@@ -99,7 +93,6 @@ class Px4:
 
         :param schedule: of SCHEDULES. Threads of PX4 wait for one another in each step: on one
             core none has to be woken on another one.
-        :raises ParameterError: there is no binary, or the machine does not permit the schedule
         """
         if schedule == REPEATABLE:
             _check_priority()
@@ -221,10 +214,7 @@ def px4_version(build: pathlib.Path) -> str:
 
 
 def _check_priority() -> None:
-    """Check that a process may go before all others on its core.
-
-    :raises ParameterError: it may not, and what can be done
-    """
+    """Check that a process may go before all others on its core."""
     tried = subprocess.run(['chrt', '--fifo', str(_PRIORITY), 'true'], capture_output=True)
     if tried.returncode:
         raise ParameterError(
@@ -346,20 +336,14 @@ def _folder_in_memory() -> pathlib.Path | None:
 
 
 def check_run_folder() -> None:
-    """Check early that PX4 can have a folder of its own.
-
-    :raises ParameterError: none can be made, as where one of another user is there
-    """
+    """Check early that PX4 can have a folder of its own."""
     folders = _run_folders()
     existing = next(path for path in (folders, *folders.parents) if path.exists())
     try_to_make('run folder of PX4', existing, lambda trial: (trial / 'px4').mkdir())
 
 
 def new_run_folder(instance: int, ros_home: pathlib.Path | None = None) -> pathlib.Path:
-    """Make an empty folder where PX4 keeps its parameters and logs of one run.
-
-    :param ros_home: below which it is; that of the user by default
-    """
+    """Make an empty folder where PX4 keeps its parameters and logs of one run."""
     stamp = datetime.datetime.now().strftime('%Y%m%d-%H%M%S-%f')
     folder = _run_folders(ros_home) / f'px4_{instance}_{stamp}'
     folder.mkdir(parents=True)

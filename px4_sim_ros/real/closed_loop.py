@@ -1,10 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The closed loop of logs of PX4, side by side: a real flight, and simulated ones of its mission.
-
-Each figure is of the flight alone, from the set points that PX4 has logged, so that flights need
-not be at the same place at the same time.
-"""
+"""The closed loop of a real flight and of simulated ones, from logs of PX4."""
 from __future__ import annotations
 
 import math
@@ -32,10 +28,7 @@ class Figure(typing.NamedTuple):
 
 
 def figures(path: str | pathlib.Path) -> list[Figure]:
-    """Return the figures of a flight, while it is in the air.
-
-    :raises ParameterError: it is no ULog, or tells of no flight
-    """
+    """Return the figures of a flight, while it is in the air."""
     path = pathlib.Path(path).expanduser()
     topics, flight, imu = Topics(path), read_ulog(path), read_imu(path)
     return [*_tracking(topics, flight), *_attitude(topics, flight), *_motors(flight),
@@ -124,10 +117,7 @@ def _shaking(imu: ImuLog, flight: RealFlight) -> typing.Iterator[Figure]:
 def compared(
     log: str | pathlib.Path, others: typing.Sequence[str | pathlib.Path],
 ) -> list[tuple[str, ...]]:
-    """Return a table: a row a figure, with its unit, of the log and of each of the others.
-
-    :raises ParameterError: one of them is no log of a flight of PX4
-    """
+    """Return a table: a row a figure, with its unit, of the log and of each of the others."""
     columns = []
     for path in (log, *others):
         with within('closed loop'):

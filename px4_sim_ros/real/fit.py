@@ -99,13 +99,7 @@ class Problem:
         self, flights: typing.Sequence[RealFlight], content: Content, names: typing.Sequence[str],
         horizon_s: float, turning: str = open_loop.FREE,
     ) -> None:
-        """Cut the logs into windows.
-
-        :param content: of the vehicle file
-        :param horizon_s: length of a window
-        :param turning: of `open_loop.fly`
-        :raises ParameterError: there are too few windows for so many numbers
-        """
+        """Cut the logs into windows."""
         self.content, self.names, self.turning = content, list(names), turning
         self.horizon_s = horizon_s
         self.scales = np.array([scale_of(content, name) for name in names])
@@ -191,7 +185,6 @@ def fit(
     :param horizon_s: how long the model flies open loop
     :param asked: those that must be identified; of the others what the logs cannot tell keeps
         the value of the file
-    :raises ParameterError: the logs are too short, or cannot tell what is asked for
     """
     refused: list[tuple[str, str]] = []
 

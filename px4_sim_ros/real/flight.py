@@ -52,11 +52,7 @@ class RealFlight:
     px4_tuning: tuple[tuple[str, float], ...] = ()  # parameters of its rate and attitude loops
 
     def __post_init__(self) -> None:
-        """Check that it can be flown.
-
-        :raises ParameterError: it tells neither commands nor speeds of the motors, or nothing
-            of it can be used
-        """
+        """Check that it can be flown."""
         if self.commands is None and self.rotor_speeds_rad_s is None:
             raise ParameterError(
                 f'log {self.name}: has neither motor commands nor rotor speeds')
@@ -86,11 +82,7 @@ class RealFlight:
         return int(motors.shape[1])
 
     def starts(self, length: int, every: int) -> np.ndarray:
-        """Return where windows of usable samples begin.
-
-        :param length: of a window, in samples; its last sample is `length` after its first
-        :param every: samples from one start to the next
-        """
+        """Return where windows of usable samples begin."""
         broken = np.concatenate(([0], np.cumsum(~self.usable)))
         first = np.arange(0, self.samples - length, every)
         starts: np.ndarray = first[broken[first + length + 1] == broken[first]]
@@ -149,11 +141,7 @@ def kept(times_s: np.ndarray, good: np.ndarray) -> Kept:
 
 
 def repairs(name: str, done: typing.Mapping[str, Kept]) -> str:
-    """Return the sentence that counts what was sorted and dropped, '' if nothing was.
-
-    :param name: of the log
-    :param done: by what the rows are of
-    """
+    """Return the sentence that counts what was sorted and dropped, '' if nothing was."""
     parts = [f'{what} {one.sorted} sorted, {one.dropped} dropped'
              for what, one in done.items() if one.sorted or one.dropped]
     return f'log {name}: repaired by time and value: {"; ".join(parts)}' if parts else ''
@@ -172,10 +160,7 @@ def between(times_s: np.ndarray, values: np.ndarray, grid_s: np.ndarray) -> np.n
 
 
 def has_samples(times_s: np.ndarray, grid_s: np.ndarray, most: float = 3.0) -> np.ndarray:
-    """Return which times of a grid are between two samples that are not far apart.
-
-    :param most: a gap is longer than so many usual distances
-    """
+    """Return which times of a grid are between two samples that are not far apart."""
     gap_s = most * float(np.median(np.diff(times_s)))
     after = np.searchsorted(times_s, grid_s, side='right')
     inside = (after > 0) & (after < len(times_s))

@@ -30,10 +30,7 @@ _SCALE = 1e-8                  # brings sums of squared speeds near 1
 def linear_fit(
     flights: typing.Sequence[RealFlight], vehicle: Vehicle, horizon_s: float, every_s: float = 0.05,
 ) -> np.ndarray:
-    """Return the coefficients for a horizon, (causes, 12).
-
-    :param vehicle: from which the motor speeds follow if they are not measured
-    """
+    """Return the coefficients for a horizon, (causes, 12)."""
     length, every = (open_loop.marks_of(flights[0], [s])[0] for s in (horizon_s, every_s))
     causes, effects = zip(*(_rows(flight, vehicle, flight.starts(length, every), length)
                             for flight in flights))
@@ -46,10 +43,7 @@ def linear_errors(
     flight: RealFlight, vehicle: Vehicle, coefficients: np.ndarray, horizon_s: float,
     starts: np.ndarray | None = None, every_s: float = predictions.EVERY_S,
 ) -> np.ndarray:
-    """Return the errors of a linear fit, (starts, 4).
-
-    :param starts: samples of the flight; by default those of `predictions.errors`
-    """
+    """Return the errors of a linear fit, (starts, 4)."""
     length, every = (open_loop.marks_of(flight, [s])[0] for s in (horizon_s, every_s))
     if starts is None:
         starts = predictions.starts_of(flight, length, every)
@@ -113,7 +107,6 @@ def held_out(
 
     :param found: of all logs: its numbers are fitted again, and the models fly as in it
     :param horizons_s: those for which a part is too short are left out for it
-    :raises ParameterError: the logs are too short to be parted
     """
     turning = open_loop.HELD if found.turning == open_loop.LOGGED else open_loop.FREE
     parts = parts_of(flights)

@@ -44,11 +44,7 @@ _S_PER_H = 3600.0
 def shaft_torque(
     flights: typing.Sequence[RealFlight], content: Content, thrust_share: float = 0.0,
 ) -> Estimate | str:
-    """Return the torque of the shafts with which the model draws the logged current, or why not.
-
-    :param content: of the vehicle file, with what is identified already: it sets rotor speeds
-    :param thrust_share: half width of the thrust coefficient / it; power tells only the product
-    """
+    """Return the torque of the shafts with which the model draws the logged current, or why not."""
     with_current = [flight for flight in flights if flight.bus_current_a is not None]
     if not with_current:
         return 'the log has no current'
@@ -164,15 +160,7 @@ def rewritten(
     text: str, name: str, estimates: typing.Sequence[Estimate], source: str,
     px4_tuning: typing.Mapping[str, float] | None = None,
 ) -> str:
-    """Return the text of a vehicle file with what was identified.
-
-    A comment behind a number that has changed is replaced by its interval and its source.
-
-    :param text: of the file as it came
-    :param name: of the new vehicle
-    :param source: of the numbers: names of the logs, comma separated
-    :param px4_tuning: parameters of PX4 that the logs were flown with, by name
-    """
+    """Return the text of a vehicle file with what was identified."""
     content = yaml.load(text, LOADER)
     values = {found.name: found.value for found in estimates}
     new = changed(content, values) | {'name': name}
@@ -287,14 +275,7 @@ def identified(
     flights: typing.Sequence[RealFlight], vehicle: str, text: str, name: str,
     asked: typing.Sequence[str] = (), horizon_s: float = 0.5,
 ) -> tuple[Identified, str]:
-    """Identify numbers, try them on held-out parts, and return the text of a new vehicle file.
-
-    :param vehicle: what to call the vehicle file in a sentence
-    :param text: of the vehicle file
-    :param name: of the new vehicle
-    :param asked: names of numbers; none: all that logs usually tell
-    :raises ParameterError: a number is unknown or not identified, or a log does not fit
-    """
+    """Identify numbers, try them on held-out parts, and return the text of a new vehicle file."""
     check_names(asked)
     content: Content = yaml.load(text, LOADER)
     Vehicle.from_mapping(f'vehicle {vehicle}', content)

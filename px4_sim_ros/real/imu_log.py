@@ -77,10 +77,7 @@ class ImuLog(typing.NamedTuple):
 
 
 def read_imu(path: str | pathlib.Path) -> ImuLog:
-    """Read the IMU of a log, as PX4 integrates it (`sensor_combined`).
-
-    :raises ParameterError: it is no ULog, or has too few samples of an IMU
-    """
+    """Read the IMU of a log, as PX4 integrates it (`sensor_combined`)."""
     topics = Topics(pathlib.Path(path).expanduser())
     times, rows = topics.samples(_TOPIC, *(
         f'{name}[{i}]' for name in ('accelerometer_m_s2', 'gyro_rad') for i in range(3)))

@@ -26,8 +26,6 @@ def read_nanodrone(path: pathlib.Path) -> RealFlight:
 
     A parquet file with a row each 10 ms: motion in ENU and FLU, electrical revolutions per
     minute of each motor, its command, voltage of the battery.
-
-    :raises ParameterError: pyarrow is not installed, the file cannot be read or lacks a column
     """
     check_installed('pyarrow')
     import pyarrow

@@ -79,10 +79,7 @@ _POINTS = 'contact_points_m', 'hull_points_m'
 
 
 def check_names(names: typing.Iterable[str]) -> None:
-    """Check that these can be identified.
-
-    :raises ParameterError: one cannot
-    """
+    """Check that these can be identified."""
     for name in names:
         if name not in NAMED:
             raise ParameterError(f'fit {name!r}: there is no such number'

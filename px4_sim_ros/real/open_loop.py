@@ -68,10 +68,7 @@ class Motors(typing.NamedTuple):
 
 
 def drive(flight: RealFlight, vehicle: Vehicle) -> Motors:
-    """Return the drive of a vehicle's rotors by the log.
-
-    :raises ParameterError: the log has another number of motors, or it is no multirotor
-    """
+    """Return the drive of a vehicle's rotors by the log."""
     if flight.rotors != len(vehicle.rotors):
         raise ParameterError(
             f'log {flight.name}: has {flight.rotors} motors, and the vehicle {vehicle.name}'
@@ -121,7 +118,6 @@ def fly(
     :param marks: samples after a start, ascending
     :param motors: of `drive`, if they are known already
     :param turning: FREE, HELD or LOGGED
-    :raises ParameterError: the log has another number of motors
     """
     motors = motors or drive(flight, vehicle)
     if turning != FREE:

@@ -1,9 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of `validate` and `identify`: log and model, errors as distributions, what is unknown.
-
-They are made of the parts of the flight report (`recording.report.report_page`).
-"""
+"""The pages of `validate` and `identify`."""
 from __future__ import annotations
 
 import typing
@@ -235,11 +232,7 @@ def validated(
     flight: RealFlight, name: str, vehicle: typing.Any,
     closed_loop: typing.Sequence[tuple[str, ...]] = (),
 ) -> Validated:
-    """Fly a log through a vehicle, and compare what can be compared.
-
-    :param closed_loop: of `closed_loop.compared`
-    :raises ParameterError: the log has another number of motors, or is too short
-    """
+    """Fly a log through a vehicle, and compare what can be compared."""
     errors = predictions.errors(flight, vehicle)
     samples = statics.sampled(flight, vehicle)
     return Validated(flight, name, errors, open_loop.torque_shares(flight, vehicle), samples,

@@ -66,7 +66,6 @@ def errors(
 
     :param horizons_s: those for which no part of the log is long enough are left out
     :param every_s: time from one start to the next
-    :raises ParameterError: no part of the log is long enough for any of them
     """
     motors = drive(flight, vehicle)
     found: dict[float, tuple[np.ndarray, dict[str, np.ndarray]]] = {}

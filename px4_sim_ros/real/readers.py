@@ -11,10 +11,7 @@ from px4_sim_ros.real.flight import RealFlight
 
 
 def read_flight(path: str | pathlib.Path) -> RealFlight:
-    """Read a log by the kind of its file.
-
-    :raises ParameterError: it is missing, of no known kind, or not what its reader expects
-    """
+    """Read a log by the kind of its file."""
     path = pathlib.Path(path).expanduser()
     if path.is_dir() or (not path.exists() and _names_vehicle(path)):
         return _recording(path)

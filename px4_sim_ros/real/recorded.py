@@ -22,7 +22,6 @@ _CLEAR_M = 1.0                 # above the ground: no feet, nearly no ground eff
 def read_recording(path: pathlib.Path) -> RealFlight:
     """Read motion and commands of a simulated flight, step by step.
 
-    :raises ParameterError: it has no flight of one vehicle
     :raises BagError: it cannot be read
     """
     bag = BagReader(path)

@@ -39,10 +39,7 @@ class Noise(typing.NamedTuple):
 
 
 def noise_of(samples: np.ndarray, period_s: float) -> Noise | None:
-    """Return the noise of samples at rest, (n, 3); None if they are too few.
-
-    :raises ParameterError: allantools is not installed
-    """
+    """Return the noise of samples at rest, (n, 3); None if they are too few."""
     rest_s = len(samples) * period_s
     if rest_s < _LEAST_S:
         return None
@@ -85,11 +82,7 @@ class ImuEstimate(typing.NamedTuple):
 
 
 def sensed(path: pathlib.Path, vehicle: Vehicle) -> ImuEstimate:
-    """Find what a log tells of its IMU.
-
-    :param vehicle: from which the speeds of its rotors follow, if they are not measured
-    :raises ParameterError: it is no ULog, or has too few samples of an IMU, or determines nothing
-    """
+    """Find what a log tells of its IMU."""
     log, missing = read_imu(path), []
     rest = log.at_rest()
     noise = {}

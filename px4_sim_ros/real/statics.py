@@ -55,10 +55,7 @@ class Pair(typing.NamedTuple):
 
 
 def sampled(flight: RealFlight, vehicle: Vehicle) -> Sampled:
-    """Return a flight and the model's rotors, where the log can be used.
-
-    :raises ParameterError: the log has another number of motors
-    """
+    """Return a flight and the model's rotors, where the log can be used."""
     motors = drive(flight, vehicle)
     half = max(1, round(0.5 * _SMOOTH_S / flight.period_s))
     rows = flight.starts(2 * half, max(1, round(_EVERY_S / flight.period_s))) + half
@@ -89,10 +86,7 @@ def _of(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
 def wrenches(
     flight: RealFlight, vehicle: Vehicle, motors: Motors, rows: np.ndarray,
 ) -> np.ndarray:
-    """Return force and torque of the rotors in FLU and their power, `rotors.wrench`, (rows, 7).
-
-    :param rows: samples of the flight
-    """
+    """Return force and torque of the rotors in FLU and their power, `rotors.wrench`, (rows, 7)."""
     rotors = RotorSet(vehicle.rotor_model, vehicle.rotors, vehicle.motor_model,
                       vehicle.rotor_models, vehicle.motor_models)
     air = in_body(flight.attitude[rows], airspeed_enu(flight, rows))

@@ -137,10 +137,6 @@ class Topics:
     """The topics of a log."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        """Read a file.
-
-        :raises ParameterError: pyulog is not installed, or it is no ULog
-        """
         check_installed('pyulog')
         from pyulog import ULog
         from pyulog.exceptions import ULogException
@@ -182,7 +178,6 @@ class Topics:
 
         :param gaps: a row may have values that are not finite
         :param turns: the fields are a quaternion
-        :raises ParameterError: fewer than two rows of it can be used
         """
         data = self._of(topic)
         if not self.has(topic):
@@ -203,10 +198,7 @@ class Topics:
         return times[found.rows].astype(float) / US_PER_S, values[found.rows]
 
     def motors(self) -> list[str]:
-        """Return the fields of `actuator_motors` that are not NaN throughout, as without a motor.
-
-        :raises ParameterError: all are
-        """
+        """Return the fields of `actuator_motors` that are not NaN throughout."""
         topic = 'actuator_motors'
         fields = [field for field in (f'control[{i}]' for i in range(MOST_ROTORS))
                   if field in self._of(topic)]
@@ -248,8 +240,6 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
 
     Motor commands come from the set points if the control allocation is known (PX4 1.13 and
     later), else from the motors that are logged.
-
-    :raises ParameterError: pyulog is not installed, it is no ULog, or it lacks a topic
     """
     topics = Topics(path)
     moved = topics.samples(_POSITION, 'x', 'y', 'z', 'vx', 'vy', 'vz')

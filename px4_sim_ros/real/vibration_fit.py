@@ -59,11 +59,7 @@ class Vibration(typing.NamedTuple):
 
 
 def vibration_of(log: ImuLog, flight: RealFlight, vehicle: Vehicle) -> Vibration:
-    """Return how the rotors shake an IMU.
-
-    :param flight: of the same log; its rotors turn as `drive` says
-    :raises ParameterError: the log has another number of motors, or too little flight
-    """
+    """Return how the rotors shake an IMU."""
     length = max(8, round(_WINDOW_S / log.period_s))
     in_flight = np.interp(log.time_s, flight.start_s + flight.time_s, flight.usable,
                           left=0.0, right=0.0) > 0.99
@@ -107,13 +103,7 @@ class _Spectra:
     def fitted(
         self, samples: np.ndarray, power: int, factor: float, scatter: float,
     ) -> _Fitted:
-        """Fit one kind of sensor.
-
-        :param samples: (n, 3)
-        :param power: with which power of a speed its amplitude grows
-        :param factor: of all speeds
-        :param scatter: share by which they scatter
-        """
+        """Fit one kind of sensor."""
         pieces = np.array([samples[piece] for piece in self._pieces])
         pieces = pieces - pieces.mean(axis=1, keepdims=True)
         spectra = np.mean(np.abs(np.fft.fft(

@@ -46,7 +46,6 @@ class WakePlaybackBlock(Block):
     """Lets the wakes of the others of a recording blow again."""
 
     def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
-        """See that there is such a bag."""
         super().__init__(configuration)
         self._bag = _opened(configuration)
         self._period_us = configuration.world.periods_us['wind']
@@ -66,7 +65,6 @@ class FaultPlaybackBlock(Block):
     """Does again what the scenario of a recording did."""
 
     def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
-        """See that there is such a bag."""
         super().__init__(configuration)
         self._bag = _opened(configuration)
 
@@ -91,7 +89,6 @@ class PlaybackBlock(Block):
     """
 
     def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
-        """See that there is such a bag."""
         super().__init__(configuration)
         self._bag = _opened(configuration)
         self._held_us = 0

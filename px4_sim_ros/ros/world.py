@@ -124,10 +124,7 @@ def _fleet(described: FleetDescription | RunDescription | None) -> FleetDescript
 def _make(
     stop: signals.Stop, host: BlockHost, name: str, *arguments: typing.Any,
 ) -> typing.Any:
-    """Return a node of the graph.
-
-    :raises signals.Interrupted: a signal has come: to make all takes seconds on a busy machine
-    """
+    """Return a node of the graph."""
     if stop.asked:
         raise signals.Interrupted(stop.number)
     return graph.load(graph.spec_of(name).node)(name, host, *arguments)
@@ -137,12 +134,7 @@ def _make_nodes(
     names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
     host: BlockHost, make: typing.Callable[..., typing.Any],
 ) -> ManagerNode | None:
-    """Make the nodes, the manager last in the list: it asks the others as soon as it runs.
-
-    :param nodes: where they are added, so that they are ended if one of them cannot be made
-    :param make: makes one by its name
-    :returns: the manager, if it is one of them
-    """
+    """Make the nodes, the manager last in the list: it asks the others as soon as it runs."""
     manager: typing.Any = None
     if not names or 'manager' in names:
         manager = make('manager')
@@ -160,10 +152,7 @@ def _make_fleet(
     names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
     host: BlockHost, make: typing.Callable[..., typing.Any], described: FleetDescription,
 ) -> ManagerNode | None:
-    """Make the nodes of several vehicles, as `_make_nodes` does.
-
-    :param names: of vehicles, and of nodes that there are once; all when empty
-    """
+    """Make the nodes of several vehicles, as `_make_nodes` does."""
     vehicles = described.vehicles
     has_recorder = 'recorder' in managed(vehicles)
     names = names or ['manager', *(v.vehicle for v in vehicles), *['recorder'] * has_recorder]

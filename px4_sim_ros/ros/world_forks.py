@@ -1,13 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Forks `world` processes for one that starts several: what all of them import is loaded once.
-
-`run.forks` has the other end of the socket. It sends what a process is to be, and gets its process
-id when it has begun and its exit code when it has ended. A process that is forked has a session of
-its own, and is asked to end when this one is gone.
-
-Nothing of rclpy is loaded here: that starts threads, which a process that is forked would lack.
-"""
+"""Forks `world` processes for one that starts several: what all of them import is loaded once."""
 from __future__ import annotations
 
 from px4_sim_ros.process import gc_control

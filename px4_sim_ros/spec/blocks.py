@@ -25,13 +25,7 @@ def make_blocks(
     configuration: Configuration, own_classes: typing.Mapping[str, str] | None = None,
     vehicle: str = '', **there: Block,
 ) -> dict[str, Block]:
-    """Return all blocks of the graph, by name.
-
-    :param own_classes: `module:Class` by name, in the place of those of the graph table
-    :param vehicle: the namespace of their vehicle, which their warnings name
-    :param there: blocks that were made otherwise
-    :raises ParameterError: a parameter is wrong, or a file that it names
-    """
+    """Return all blocks of the graph, by name."""
     own_classes = own_classes or {}
     return {name: there.get(name) or _make_block(
         configuration, name, own_classes.get(name, ''), vehicle)

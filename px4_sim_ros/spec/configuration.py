@@ -77,10 +77,7 @@ class Configuration:
         return graph.of_instances(self.world.node_counts)
 
     def of_node(self, name: str, kind: type[_OwnParameters]) -> _OwnParameters:
-        """Return the parameters of a node.
-
-        :param kind: their class, as the graph table has it, or a base of it
-        """
+        """Return the parameters of a node."""
         parameters = self.nodes[name]
         assert isinstance(parameters, kind), name
         return parameters
@@ -91,10 +88,7 @@ class Configuration:
 
 
 def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
-    """Build a node's parameters from flat values.
-
-    :raises ParameterError: a value is missing, unknown or out of range
-    """
+    """Build a node's parameters from flat values."""
     parameters_class = graph.load(graph.spec_of(node).parameters)
     own_names = parameters_class.infos()
     known = default_parameters(node)
@@ -131,7 +125,6 @@ def load_configuration(
     :param lays_scenario: whether what its scenario sets is laid over `base`, and under the file;
         a run that was recorded has it already
     :param files: reads the files that the parameters name; several vehicles share it
-    :raises ParameterError: one sentence that names the parameter and what is allowed
     """
     check_installed('pygeomag')    # the world of each run has a magnetic field
     files = files or Files()
@@ -187,11 +180,7 @@ def load_configuration(
 def check_nodes(
     settings: typing.Mapping[str, FlatParameters], names: typing.Container[str],
 ) -> None:
-    """Check that settings are for nodes of a run.
-
-    :param names: of these nodes
-    :raises ParameterError: naming one that it does not have, and what adds it
-    """
+    """Check that settings are for nodes of a run."""
     for node in settings:
         if node and node not in names:
             raise ParameterError(f'{node}: there is no such node in this run; {_how_to_add(node)}')
@@ -200,19 +189,13 @@ def check_nodes(
 def _check_alone(
     files: Files, scenario: str, settings: typing.Mapping[str, FlatParameters],
 ) -> None:
-    """Check what a scenario sets, so that an error in it names its file.
-
-    :raises ParameterError: naming the file, the parameter and what is allowed
-    """
+    """Check what a scenario sets, so that an error in it names its file."""
     with within(files.owner('scenarios', scenario)):
         load_configuration(None, settings, lays_scenario=False, files=files)
 
 
 def check_flown(configuration: Configuration) -> None:
-    """Check that mission and scenario fit the vehicle.
-
-    :raises ParameterError: one of them does not, and why
-    """
+    """Check that mission and scenario fit the vehicle."""
     vehicle = configuration.vehicle
     if configuration.mission is not None:
         configuration.mission.check_fits(f'vehicle {vehicle.name}', vehicle.drives)
@@ -224,19 +207,13 @@ def check_flown(configuration: Configuration) -> None:
 
 
 def vehicle_parameters(name: str, node: str) -> FlatParameters:
-    """Return a node's parameters that the file of a vehicle sets, over their defaults.
-
-    :raises ParameterError: the file is wrong
-    """
+    """Return a node's parameters that the file of a vehicle sets, over their defaults."""
     settings = _settings_of(load_vehicle(name))
     return settings.get('', {}) | settings.get(node, {})
 
 
 def _settings_of(vehicle: Vehicle) -> dict[str, FlatParameters]:
-    """Return the parameters of a vehicle's file by node, `''` meaning every node.
-
-    :raises ParameterError: there is no such sensor
-    """
+    """Return the parameters of a vehicle's file by node, `''` meaning every node."""
     known = default_parameters(_FIRST)
     for kind in vehicle.sensors:
         if f'instances.{kind}' not in known:
@@ -258,10 +235,7 @@ def _settings_of(vehicle: Vehicle) -> dict[str, FlatParameters]:
 def profile_parameters(name: str) -> dict[str, FlatParameters]:
     """Return how good the sensors are, by node; '' gives the defaults.
 
-    Further instances of a sensor are as good as the first.
-
     :param name: of a file in `config/profiles`, or its path
-    :raises ParameterError: the file is missing, is no parameter file, or is for other nodes
     """
     if not name:
         return {}
@@ -276,13 +250,7 @@ def profile_parameters(name: str) -> dict[str, FlatParameters]:
 def write_configuration(
     folder: pathlib.Path, vehicles: typing.Mapping[str, Configuration],
 ) -> pathlib.Path:
-    """Write all parameters of all nodes into one file for ROS, and return its path.
-
-    One file, because ROS lays several over each other in another order than ours, and does
-    not read all that YAML allows.
-
-    :param vehicles: by name; the nodes that there are once have the parameters of the first
-    """
+    """Write all parameters of all nodes into one file for ROS, and return its path."""
     parameters: dict[str, FlatParameters] = {}
     for vehicle, configuration in vehicles.items():
         for node, values in flat_parameters(configuration).items():
@@ -300,10 +268,7 @@ def flat_parameters(configuration: Configuration) -> dict[str, FlatParameters]:
 
 
 def _check_shared_names(keys: typing.Iterable[str]) -> None:
-    """Check that all nodes have the parameters that were given for all.
-
-    :raises ParameterError: they do not, and what may have been meant
-    """
+    """Check that all nodes have the parameters that were given for all."""
     shared, known = WorldParameters.infos(), default_parameters(_FIRST)
     key = next((key for key in keys if key not in known or key.partition('.')[0] not in shared), '')
     if not key:

@@ -31,20 +31,12 @@ class Files:
     def __init__(
         self, given: typing.Mapping[tuple[Kind, str], str] | None = None, whose: str = '',
     ) -> None:
-        """Read nothing yet.
-
-        :param given: texts by kind and name, as of a recording
-        :param whose: what error sentences add to the names of these, as ` of the recording`
-        """
         self._texts, self._whose = dict(given or {}), whose
         self._given = frozenset(self._texts)
         self._objects: dict[tuple[Kind, str], typing.Any] = {}
 
     def vehicle(self, name: str) -> Vehicle:
-        """Return a vehicle.
-
-        :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong
-        """
+        """Return a vehicle."""
         found: Vehicle = self._object(
             'vehicles', name, lambda owner, _, content: Vehicle.from_mapping(owner, content))
         return found
@@ -53,7 +45,6 @@ class Files:
         """Return a mission; None for `none`.
 
         :param scenario: the name of the scenario in which it may stand
-        :raises ParameterError: the file is missing, is no YAML, or an item in it is wrong
         """
         if name == NONE:
             return None
@@ -63,17 +54,11 @@ class Files:
         return typing.cast('Mission', self._object('missions', name, _read_mission))
 
     def scenario(self, name: str) -> Scenario | None:
-        """Return a scenario; None for `none`.
-
-        :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
-        """
+        """Return a scenario; None for `none`."""
         return None if name == NONE else self._object('scenarios', name, _read_scenario)
 
     def text(self, kind: Kind, name: str) -> str:
-        """Return the text of a file, '' for `none`.
-
-        :raises ParameterError: it cannot be read
-        """
+        """Return the text of a file, '' for `none`."""
         if name == NONE:
             return ''
         if (kind, name) not in self._texts:
@@ -81,20 +66,14 @@ class Files:
         return self._texts[kind, name]
 
     def mission_text(self, name: str, scenario: str) -> str:
-        """Return the mission as the text of a file of its own, '' for `none`.
-
-        :raises ParameterError: its file cannot be read
-        """
+        """Return the mission as the text of a file of its own, '' for `none`."""
         if name != IN_SCENARIO:
             return self.text('missions', name)
         mission = self.mission(name, scenario)
         return '' if mission is None else yaml.dump(mission.to_mapping(), sort_keys=False)
 
     def owner(self, kind: Kind, name: str) -> str:
-        """Return the name of a file in error sentences.
-
-        :raises ParameterError: there is none of that name
-        """
+        """Return the name of a file in error sentences."""
         what = kind.removesuffix('s')
         if (kind, name) in self._given:
             return f'{what} {name}{self._whose}'
@@ -103,10 +82,7 @@ class Files:
     def _object(
         self, kind: Kind, name: str, make: typing.Callable[[str, str, typing.Any], typing.Any],
     ) -> typing.Any:
-        """Return the object that a file describes, made once.
-
-        :param make: is given the file as an error sentence names it, its stem and its content
-        """
+        """Return the object that a file describes, made once."""
         if (kind, name) not in self._objects:
             self._objects[kind, name] = make(*self._content(kind, name))
         return self._objects[kind, name]
@@ -137,34 +113,22 @@ def _read_scenario(owner: str, name: str, content: typing.Any) -> Scenario:
 
 
 def load_mission(name: str) -> Mission:
-    """Read a mission by its name in `config/missions`, or by its path.
-
-    :raises ParameterError: the file is missing, is no YAML, or an item in it is wrong
-    """
+    """Read a mission by its name in `config/missions`, or by its path."""
     return typing.cast('Mission', Files().mission(name))
 
 
 def load_vehicle(name: str) -> Vehicle:
-    """Read a vehicle by its name in `config/vehicles`, or by its path.
-
-    :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong
-    """
+    """Read a vehicle by its name in `config/vehicles`, or by its path."""
     return Files().vehicle(name)
 
 
 def load_scenario(name: str) -> Scenario:
-    """Read a scenario by its name in `config/scenarios`, or by its path.
-
-    :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
-    """
+    """Read a scenario by its name in `config/scenarios`, or by its path."""
     return typing.cast('Scenario', Files().scenario(name))
 
 
 def read_event(text: str) -> typing.Any:
-    """Return the mapping of an event from its YAML text.
-
-    :raises ParameterError: it is no YAML
-    """
+    """Return the mapping of an event from its YAML text."""
     return parse_yaml(text, f'fault {text!r}')
 
 

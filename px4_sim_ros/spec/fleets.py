@@ -118,8 +118,6 @@ class Fleet:
 
         Each has the name below which PX4 of its instance has its topics. Their seeds are the same
         from each first instance on.
-
-        :raises ParameterError: there are fewer instances than vehicles
         """
         if first_instance + count > MOST_VEHICLES:
             raise ParameterError(
@@ -133,11 +131,7 @@ class Fleet:
 
     @classmethod
     def load(cls, name: str) -> Fleet:
-        """Read a fleet by its name in `config/fleets`, or by its path.
-
-        :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong: one
-            sentence with its place
-        """
+        """Read a fleet by its name in `config/fleets`, or by its path."""
         path = named_file('fleets', name)
         owner = f'fleet file {path}'
         content = read_yaml(path, 'fleet file')
@@ -168,10 +162,7 @@ class _Distance(Parameters):
 
 
 def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
-    """Read an entry.
-
-    :raises ParameterError: with its place
-    """
+    """Read an entry."""
     if not isinstance(entry, dict):
         raise ParameterError(f'{owner} = {shown(entry)}: must be a mapping')
     said = VehicleEntry.from_mapping(
@@ -199,10 +190,7 @@ def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
 
 
 def _check_times(owner: str, said: VehicleEntry, entry: typing.Container[str]) -> None:
-    """Check that a vehicle leaves after it has joined.
-
-    :raises ParameterError: with its place
-    """
+    """Check that a vehicle leaves after it has joined."""
     for key in 'joins_at_s', 'leaves_at_s':
         if said.in_reserve and key in entry:
             raise ParameterError(f'{owner}.{key} = {getattr(said, key):g}: is not for a vehicle in'
@@ -213,11 +201,7 @@ def _check_times(owner: str, said: VehicleEntry, entry: typing.Container[str]) -
 
 
 def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> None:
-    """Check that there is a vehicle in the world at each time, up to the last one that leaves.
-
-    :param presences: by namespace
-    :raises ParameterError: one stays for no step, or the world is empty at a time
-    """
+    """Check that there is a vehicle in the world at each time, up to the last one that leaves."""
     until_us: float = 0.0
     planned = [(its.joins_us, its.leaves_us, name) for name, its in presences.items()
                if its.joins_us is not None]
@@ -248,10 +232,7 @@ def _settings(owner: str, content: typing.Any) -> Settings:
 
 
 def _check_unique(owner: str, key: str, values: typing.Iterable[object]) -> None:
-    """Check that no two vehicles share what makes them two.
-
-    :raises ParameterError: naming the value
-    """
+    """Check that no two vehicles share what makes them two."""
     for value, count in collections.Counter(values).items():
         if count > 1:
             raise ParameterError(f'{owner}: {key} = {shown(value)}: {count} vehicles have it; each'
@@ -274,10 +255,7 @@ def laid_over(*layers: typing.Mapping[str, typing.Mapping[str, typing.Any]]) -> 
 
 
 def asked_instance(overrides: Settings) -> int | None:
-    """Return the instance from which on vehicles have theirs, None if none is given.
-
-    :raises ParameterError: it is none
-    """
+    """Return the instance from which on vehicles have theirs, None if none is given."""
     asked = overrides.get('hil_bridge', {}).get('instance')
     return None if asked is None else VehicleEntry.from_mapping(
         'hil_bridge', {'namespace': '', 'instance': asked}).instance
@@ -289,13 +267,10 @@ def configurations(
 ) -> list[tuple[FleetVehicle, Configuration]]:
     """Return the vehicles with their parameters; all have the autopilot that flies them.
 
-    The first one has the seed of the world, so that it flies as it would alone.
-
     :param autopilot: of those of which the fleet does not say it
     :param overrides: laid over all that is set for a vehicle
     :param base: returns what is under all else, by the autopilot
     :param files: reads what the parameters of all of them name
-    :raises ParameterError: one is wrong, or what is of the world differs between vehicles
     """
     found: list[tuple[FleetVehicle, Configuration]] = []
     taken = {vehicle.instance for vehicle in fleet.vehicles}
@@ -337,11 +312,7 @@ def configurations(
 
 
 def _check_settings(fleet: Fleet, names: set[str]) -> None:
-    """Check that what a fleet sets is for a node of some vehicle; it need not be recorded.
-
-    :param names: of the nodes of all vehicles
-    :raises ParameterError: naming the node or the parameter that there is not
-    """
+    """Check that what a fleet sets is for a node of some vehicle; it need not be recorded."""
     with within(f'fleet {fleet.name}: set'):
         check_nodes(fleet.settings, names | {'recorder'})
         known = default_parameters('recorder')
@@ -361,10 +332,7 @@ def reaches_m(vehicles: typing.Mapping[str, Configuration]) -> dict[str, float]:
 
 
 def check_starts(vehicles: typing.Mapping[str, Configuration]) -> None:
-    """Check that no vehicle begins within another one.
-
-    :raises ParameterError: naming two, how far they are apart and what is allowed
-    """
+    """Check that no vehicle begins within another one."""
     starts = {}
     for name, configuration in vehicles.items():
         dynamics = configuration.of_node('dynamics', DynamicsParameters)
@@ -379,10 +347,7 @@ def check_starts(vehicles: typing.Mapping[str, Configuration]) -> None:
 
 
 def _check(configuration: Configuration, first: WorldParameters) -> None:
-    """Check that a vehicle is in the world of the first one.
-
-    :raises ParameterError: naming what differs
-    """
+    """Check that a vehicle is in the world of the first one."""
     world = configuration.world
     for field in dataclasses.fields(world):
         mine, other = getattr(world, field.name), getattr(first, field.name)

@@ -76,10 +76,7 @@ class VehicleSpec:
         return self.configuration.of_node('hil_bridge', HilParameters)
 
     def check(self) -> None:
-        """Check that the autopilot can fly what is wanted, and that it can be recorded.
-
-        :raises ParameterError: something does not fit, and why
-        """
+        """Check that the autopilot can fly what is wanted, and that it can be recorded."""
         if self.autopilot == 'embedded':
             check_embedded(self.configuration)
         if 'recorder' in self.configuration.nodes:
@@ -172,17 +169,11 @@ class Options:
 
     @functools.cached_property
     def px4(self) -> Px4:
-        """The PX4 that flies where the autopilot is PX4.
-
-        :raises ParameterError: there is none
-        """
+        """The PX4 that flies where the autopilot is PX4."""
         return Px4.find(self.px4_dir, self.px4_schedule)
 
     def base_of(self, autopilot: str) -> Settings:
-        """Return the parameters under all else of a vehicle with an autopilot.
-
-        :raises ParameterError: there is no PX4, or the profile is wrong
-        """
+        """Return the parameters under all else of a vehicle with an autopilot."""
         mission = self.missions.get(autopilot)
         return laid_over(
             self.base, world_parameters(self.px4) if autopilot == 'px4' else {},
@@ -191,10 +182,7 @@ class Options:
 
 
 def flight_of(options: Options, fleet: Fleet | None = None) -> FlightSpec:
-    """Return the flight that is asked for.
-
-    :raises ParameterError: one sentence with the name, the value and what is allowed
-    """
+    """Return the flight that is asked for."""
     if fleet is not None:
         return _of_fleet(options, fleet)
     configuration = load_configuration(
@@ -250,10 +238,7 @@ _CANNOT = {
 
 
 def check_embedded(configuration: Configuration) -> None:
-    """Check that the embedded autopilot can fly what is wanted.
-
-    :raises ParameterError: only PX4 can, and why
-    """
+    """Check that the embedded autopilot can fly what is wanted."""
     check_is_multirotor(configuration.vehicle)
     if 'pilot' in configuration.nodes and (
             configuration.of_node('pilot', PilotParameters).missions == UPLOADED):

@@ -25,12 +25,7 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(texts: typing.Iterable[str], names: typing.Collection[str]) -> dict[str, str]:
-    """Return which classes run in place of blocks, as `module:Class` by name; import them.
-
-    :param texts: each `NAME=MODULE:CLASS`
-    :param names: the nodes that there are
-    :raises ParameterError: one sentence with the name, the value and what is allowed
-    """
+    """Return which classes run in place of blocks, as `module:Class` by name; import them."""
     own: dict[str, str] = {}
     for text in texts:
         match = re.fullmatch(r'(\w+)=([\w.]+):(\w+)', text)
@@ -52,11 +47,7 @@ def parse(texts: typing.Iterable[str], names: typing.Collection[str]) -> dict[st
 
 
 def _check(what: str, name: str, module: str, class_name: str) -> None:
-    """Check that a class can run in place of a block.
-
-    :param what: the beginning of the error sentence
-    :raises ParameterError: it cannot
-    """
+    """Check that a class can run in place of a block."""
     # Only `python -m` has put the current folder there.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -77,10 +68,6 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
 
 
 def arguments(own_classes: typing.Mapping[str, str], names: typing.Container[str]) -> list[str]:
-    """Return the options about classes of the user for a process that runs some nodes.
-
-    :param own_classes: `module:Class` by name, of the whole graph
-    :param names: the nodes of the process
-    """
+    """Return the options about classes of the user for a process that runs some nodes."""
     return [word for name, own_class in own_classes.items() if name in names
             for word in ('--node', f'{name}={own_class}')]

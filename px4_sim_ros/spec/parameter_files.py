@@ -1,9 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter files of ROS 2: reading their sections, laying them over each other, writing them.
-
-The same file serves `ros2 launch`, `ros2 run`, and the modes that run without ROS.
-"""
+"""Parameter files of ROS 2: reading their sections, laying them over each other, writing them."""
 from __future__ import annotations
 
 import dataclasses
@@ -43,10 +40,7 @@ class _Dumper(DUMPER):  # type: ignore[misc]
 def write_parameters(
     path: str | pathlib.Path, parameters: typing.Mapping[str, FlatParameters],
 ) -> None:
-    """Write a ROS 2 parameter file.
-
-    :param parameters: by node name, `''` meaning every node
-    """
+    """Write a ROS 2 parameter file."""
     content = {
         f'/**/{node}' if node else '/**': {'ros__parameters': values}
         for node, values in parameters.items() if values}
@@ -80,10 +74,7 @@ def select(sections: typing.Mapping[str, typing.Any], node_path: str) -> FlatPar
 
 
 def sections_of(path: str | pathlib.Path) -> dict[str, typing.Any]:
-    """Return the sections of a parameter file by the pattern that heads them.
-
-    :raises ParameterError: it cannot be read, or is no parameter file
-    """
+    """Return the sections of a parameter file by the pattern that heads them."""
     content = read_yaml(path, 'parameter file')
     if content is None:
         return {}
@@ -158,11 +149,7 @@ Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
 
 
 def node_and_key(owner: str, name: str) -> tuple[str, str]:
-    """Return node and parameter of a name such as `wind.speed_m_s`; '' is the node of all.
-
-    :param owner: where the name stands, for the error sentence
-    :raises ParameterError: there is no such node
-    """
+    """Return node and parameter of a name such as `wind.speed_m_s`; '' is the node of all."""
     node, dot, key = name.partition('.')
     if dot and graph.is_node(node):
         return node, key

@@ -24,10 +24,7 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def check(rules: typing.Iterable[str], graph: Graph) -> None:
-    """Check that rules are of the right form and for what there is.
-
-    :raises ParameterError: one sentence with the rule and what is allowed
-    """
+    """Check that rules are of the right form and for what there is."""
     for rule in rules:
         match = _RULE.fullmatch(rule)
         if match is None:

@@ -82,10 +82,7 @@ def config_directory() -> pathlib.Path:
 
 
 def named_file(kind: str, name: str) -> pathlib.Path:
-    """Return `config/<kind>/<name>.yaml`, or `name` itself when it is a path.
-
-    :raises ParameterError: it is neither a path nor one of the names that there are
-    """
+    """Return `config/<kind>/<name>.yaml`, or `name` itself when it is a path."""
     path = pathlib.Path(name).expanduser()
     if path.suffix or len(path.parts) > 1:
         return path
@@ -114,11 +111,7 @@ def own_arguments(arguments: typing.Sequence[str]) -> list[str]:
 
 
 def check_writable(name: str, path: pathlib.Path | None) -> None:
-    """Check early that a file can be written, if one is wanted.
-
-    :param name: of the option, for the error sentence
-    :raises ParameterError: it cannot
-    """
+    """Check early that a file can be written, if one is wanted."""
     if path is None:
         return
     folder = path.absolute().parent
@@ -136,11 +129,7 @@ def check_writable(name: str, path: pathlib.Path | None) -> None:
 
 
 def check_page(name: str, path: pathlib.Path | None) -> None:
-    """Check early that a page can be written, if one is wanted.
-
-    :param name: of the option, for the error sentence
-    :raises ParameterError: it cannot, its name is not that of a page, or plotly is not installed
-    """
+    """Check early that a page can be written, if one is wanted."""
     if path is not None and path.suffix != '.html':
         raise ParameterError(f'{name} {path}: is a page; its name must end with .html')
     if path is not None:
@@ -149,20 +138,12 @@ def check_page(name: str, path: pathlib.Path | None) -> None:
 
 
 def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
-    """Return the content of a YAML file.
-
-    :param what: the kind of file, for the error sentence
-    :raises ParameterError: the file cannot be read, is no YAML, or is beyond the bounds
-    """
+    """Return the content of a YAML file."""
     return parse_yaml(read_text(path, what), f'{what} {path}', str(path))
 
 
 def read_text(path: str | pathlib.Path, what: str) -> bytes:
-    """Return the bytes of a file of text, of one that is too large the first.
-
-    :param what: the kind of file, for the error sentence
-    :raises ParameterError: the file cannot be read
-    """
+    """Return the bytes of a file of text, of one that is too large the first."""
     file = pathlib.Path(path).expanduser()
     try:
         if file.exists() and not file.is_file() and not file.is_dir():
@@ -174,12 +155,7 @@ def read_text(path: str | pathlib.Path, what: str) -> bytes:
 
 
 def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:
-    """Return the content of a YAML text.
-
-    :param what: what the text is, for the error sentence
-    :param path: of the file that it is from, for the place in the sentence
-    :raises ParameterError: it is no YAML, or beyond the bounds
-    """
+    """Return the content of a YAML text."""
     if len(text) > _MOST_BYTES:
         raise ParameterError(f'{what}: must be at most {_MOST_BYTES >> 20} MiB')
     try:
@@ -194,10 +170,7 @@ def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:
 
 
 def _check_bounds(text: str) -> None:
-    """Check how deep a text nests and how many values it has, before any is made.
-
-    :raises yaml.YAMLError: it is beyond the bounds, refers to itself, or is no YAML
-    """
+    """Check how deep a text nests and how many values it has, before any is made."""
     sizes: dict[str | None, int] = {}         # of what anchors name
     nested: list[list[typing.Any]] = [['', 0]]      # anchor and size of what is open
     for event in yaml.parse(text, LOADER):

@@ -67,10 +67,7 @@ class RecorderParameters(Parameters):
 
 
 def recorded(graph: Graph, parameters: RecorderParameters) -> dict[str, int]:
-    """Return of how many messages of a topic one is recorded, 0: none, by its name in the graph.
-
-    :raises ParameterError: a topic that is named is none
-    """
+    """Return of how many messages of a topic one is recorded, 0: none, by its name in the graph."""
     known, wanted = [*graph.topics, *side_topics.RECORDED], parameters.topics.split()
     for name in wanted:
         if name not in known:

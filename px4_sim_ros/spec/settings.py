@@ -38,20 +38,14 @@ def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def graph_configuration(options: argparse.Namespace, namespace: str = '') -> Configuration:
-    """Return the parameters of the graph that these options describe.
-
-    :raises ParameterError: one of them is not allowed
-    """
+    """Return the parameters of the graph that these options describe."""
     return load_configuration(
         options.params_file, settings(options), namespace,
         base=profile_parameters(options.profile))
 
 
 def settings(options: argparse.Namespace) -> Settings:
-    """Return the parameters that these options set.
-
-    :raises ParameterError: one of them is no setting
-    """
+    """Return the parameters that these options set."""
     given = {'vehicle': options.vehicle, 'wind': options.wind}
     found: Settings = {'': {k: v for k, v in given.items() if v is not None}}
     for text in options.set:

@@ -77,10 +77,7 @@ class Block:
     """
 
     def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
-        """Check all that can be wrong before the run; `reset` comes before the first step.
-
-        :raises ParameterError: a parameter is wrong, or a file that it names
-        """
+        """Check all that can be wrong before the run; `reset` comes before the first step."""
         self.configuration = configuration
         # What the host of the block sets, before `reset`.
         self.shares_process = True       # with other blocks of the step

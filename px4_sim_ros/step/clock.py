@@ -27,10 +27,6 @@ class LockstepClock:
     """Step k ends at k * step_us."""
 
     def __init__(self, step_us: int, speed_factor: float) -> None:
-        """Stand still at time 0, paused.
-
-        :param speed_factor: simulated over wall time; 0 is as fast as possible
-        """
         self.step_us = step_us
         self.speed_factor = speed_factor
         self.reset()

@@ -104,12 +104,7 @@ class DynamicsBlock(Block):
         return None if battery is None else battery.with_32_bits()
 
     def take_steps(self, rows: np.ndarray, time_us: int, *, is_valid: bool) -> Outputs:
-        """Take in steps that compiled code has taken; return the outputs of the last one.
-
-        :param rows: of each step, all of the motion's memory
-        :param time_us: of the last one
-        :raises DivergedError: the motion has left all bounds
-        """
+        """Take in steps that compiled code has taken; return the outputs of the last one."""
         truth = self.dynamics.take_steps(len(rows), is_valid=is_valid)
         held = rows[:, :len(self.dynamics.inputs_and_state)]
         if self.past_fingerprints is None:

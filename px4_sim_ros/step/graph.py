@@ -76,10 +76,7 @@ def _of_instance(topic: str, index: int) -> str:
 
 
 def qualified(vehicle: str, name: str) -> str:
-    """Return the name of a node or topic of a vehicle; an absolute one is of the world.
-
-    :param vehicle: its namespace, '' for one alone
-    """
+    """Return the name of a node or topic of a vehicle; an absolute one is of the world."""
     return f'{vehicle}/{name}' if vehicle and not name.startswith('/') else name
 
 
@@ -292,10 +289,7 @@ def of_instances(instances: typing.Mapping[str, int]) -> Graph:
 
 
 def spec_of(node: str) -> NodeSpec:
-    """Return the row of a node's kind, under the node's own name.
-
-    :raises KeyError: no graph has such a node
-    """
+    """Return the row of a node's kind, under the node's own name."""
     kind, index = kind_and_index(node)
     if index >= NODES[kind].instances:
         raise KeyError(node)

@@ -1,9 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Notices a block that does not come back from its step, from a thread beside the runner.
-
-Within one process nothing else can: the manager hangs as well.
-"""
+"""Notices a block that does not come back from its step, from a thread beside the runner."""
 from __future__ import annotations
 
 import pathlib

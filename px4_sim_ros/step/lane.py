@@ -53,12 +53,6 @@ class Lane:
         self, vehicle: str = '', slots: typing.Iterable[BlockSlot] = (),
         command: StampSynchronizer | None = None,
     ) -> None:
-        """Begin at time 0.
-
-        :param vehicle: its namespace, '' for one alone
-        :param command: what collects the command that ends a step, and the wake, if they come
-            from elsewhere
-        """
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
         # Another process may change what passes through it.

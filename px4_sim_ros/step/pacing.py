@@ -28,10 +28,6 @@ class Pacer:
         clock_s: typing.Callable[[], float] = time.monotonic,
         sleep: typing.Callable[[float], None] = time.sleep,
     ) -> None:
-        """Begin now.
-
-        :param speed_factor: simulated over wall time; 0 is as fast as possible
-        """
         self._step_s = step_us / US_PER_S / speed_factor if speed_factor > 0.0 else 0.0
         self._clock_s, self._sleep = clock_s, sleep
         self._next_s = clock_s()
@@ -56,7 +52,6 @@ class PaceWatch:
     def __init__(
         self, step_us: int, clock_s: typing.Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin now."""
         self._step_s = step_us / US_PER_S
         self._clock_s = clock_s
         self._speed_factor = 0.0

@@ -29,10 +29,6 @@ class WakeExchange:
     """The last wakes of all vehicles."""
 
     def __init__(self, period_us: int) -> None:
-        """Begin without any.
-
-        :param period_us: how often wakes are put out
-        """
         self._period_us = period_us
         self.reset()
 
@@ -151,10 +147,7 @@ class Runner:
     def place(
         self, slots: typing.Iterable[BlockSlot], command: StampSynchronizer | None = None,
     ) -> None:
-        """Run the blocks of one vehicle, in this order, from time 0 on.
-
-        :param command: what collects the command that ends a step, if it comes from elsewhere
-        """
+        """Run the blocks of one vehicle, in this order, from time 0 on."""
         self.place_lanes([Lane('', slots, command)])
 
     def place_lanes(self, lanes: typing.Iterable[Lane]) -> None:
@@ -353,10 +346,7 @@ def run_groups(
     groups: typing.Iterable[Group], clock: Clock, port: Port | None = None,
     attendance: Attendance | None = None,
 ) -> Runner:
-    """Return a runner that has the blocks of vehicles, ready for the first step.
-
-    :param attendance: who is there when; None: all are, always
-    """
+    """Return a runner that has the blocks of vehicles, ready for the first step."""
     groups = list(groups)
     runner = Runner(port, clock, attendance)
     runner.wakes = WakeExchange.of(groups[0].graph, groups[0].world)

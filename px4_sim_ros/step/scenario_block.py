@@ -38,10 +38,7 @@ class ScenarioBlock(Block):
     """Runs the scenario of the world; at its end it may hold the step."""
 
     def __init__(self, configuration: BlockConfiguration[ScenarioParameters]) -> None:
-        """Check that all actions fit the run.
-
-        :raises ParameterError: one does not
-        """
+        """Check that all actions fit the run."""
         super().__init__(configuration)
         assert configuration.scenario is not None, 'without one there is no such block'
         self._scenario = configuration.scenario
@@ -77,13 +74,7 @@ class ScenarioBlock(Block):
         return None if self._is_held else {FAULTS: faults}
 
     def do(self, entry: typing.Any, check: typing.Callable[[Event, str], None]) -> str:
-        """Do something more from the next step on, as an event of a file says; return its name.
-
-        From then on the flight does not count as repeatable.
-
-        :param check: checks what MAVLink has to know, as that of a file is
-        :raises ParameterError: naming the place and what is allowed
-        """
+        """Do something more from the next step on, as an event of a file says; return its name."""
         names = self.course.names
         name = entry.get('name') if isinstance(entry, dict) else None
         if name is None:

@@ -61,10 +61,6 @@ class StampSynchronizer:
     """
 
     def __init__(self, inputs: typing.Sequence[Input], period_us: int) -> None:
-        """Wait for the first multiple of the period.
-
-        :param period_us: how often the block acts
-        """
         self._inputs = {i.topic.name: i for i in inputs}
         self._period_us = period_us
         self.reset()
@@ -125,10 +121,6 @@ class BlockSlot:
         self, spec: NodeSpec, graph: Graph, world: WorldParameters,
         remote: typing.Container[str] = (),
     ) -> None:
-        """Begin without a block: it is stopped.
-
-        :param remote: the inputs that come through the port
-        """
         self.name = spec.name
         self.block: Block | None = None
         self.is_sensor = bool(spec.model)     # the others run while it is stopped

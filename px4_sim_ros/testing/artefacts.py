@@ -33,10 +33,7 @@ UNREPEATABLE = 'not_repeatable_because'
 
 
 def px4_of(item: pytest.Item) -> Px4:
-    """Return a PX4 that repeats itself, or one on a core of its own where that is not permitted.
-
-    :raises ParameterError: there is none
-    """
+    """Return a PX4 that repeats itself, or one on a core of its own where that is not permitted."""
     from px4_sim_ros.model.errors import ParameterError
     from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4
     px4_dir = item.config.getoption('px4_dir')
@@ -83,10 +80,7 @@ def new_folder(item: pytest.Item) -> pathlib.Path:
 
 
 def keep(item: pytest.Item, flight: Flight, why: str) -> str:
-    """Keep what a flight has left, with a report; return the sentences about it.
-
-    :param why: the test has failed
-    """
+    """Keep what a flight has left, with a report; return the sentences about it."""
     from px4_sim_ros.recording.bag.reader import RUN_FILE, BagReader
     from px4_sim_ros.testing.flight import FILE
     said, fingerprint = [*flight.said], flight.fingerprint

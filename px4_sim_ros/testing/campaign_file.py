@@ -44,10 +44,7 @@ class CampaignItem(pytest.Item):
     """All flights of a campaign."""
 
     def __init__(self, *, is_judged: bool, **arguments: typing.Any) -> None:
-        """Begin.
-
-        :param is_judged: whether the file says how many have to hold; else all have to
-        """
+        """Begin."""
         super().__init__(**arguments)
         self._is_judged = is_judged
 

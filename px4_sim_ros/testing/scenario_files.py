@@ -76,11 +76,7 @@ class ScenarioItem(pytest.Item):
 def _flown(
     words: typing.Sequence[str], limit_s: float, ros_home: pathlib.Path,
 ) -> tuple[int, str, str]:
-    """Run a flight; return its exit code, what it has printed and what it has said of failures.
-
-    :param limit_s: of wall time; whatever is slower than this hangs, and is ended
-    :param ros_home: below which PX4's folder is
-    """
+    """Run a flight; return its exit code, what it has printed and what it has said of failures."""
     with subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=os.environ | {'ROS_HOME': str(ros_home)}) as flight:

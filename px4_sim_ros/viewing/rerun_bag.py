@@ -23,13 +23,7 @@ _LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
 def write_vehicle(
     bag: BagReader, open_run: typing.Callable[[], rerun.RecordingStream], **look: typing.Any,
 ) -> None:
-    """Write all of the recording of a vehicle.
-
-    :param open_run: returns where to, and is called once all is read
-    :param look: of one of several, as `RerunLog` takes it
-    :raises BagError: it cannot be read
-    :raises ParameterError: it does not fit its vehicle
-    """
+    """Write all of the recording of a vehicle."""
     contents = read_contents(bag)
     series = contents.series
     odometry = series.get('ground_truth/odom')
@@ -47,13 +41,7 @@ def write_vehicle(
 def write_fleet(
     bags: typing.Sequence[BagReader], open_run: typing.Callable[[], rerun.RecordingStream],
 ) -> None:
-    """Write all of a recording, each vehicle below its namespace in a colour of its own.
-
-    :param bags: of its vehicles
-    :param open_run: returns where to, the same each time
-    :raises BagError: it cannot be read
-    :raises ParameterError: it does not fit a vehicle
-    """
+    """Write all of a recording, each vehicle below its namespace in a colour of its own."""
     flight = read_fleet(bags[0])
     places = np.concatenate([*flight.positions_m.values(), [(0.0, 0.0, 0.0)]])
     open_run().send_blueprint(fleet_blueprint(

@@ -49,10 +49,7 @@ def entity_of(link: Link) -> str:
 def add_joints(
     stream: RerunStream, vehicle: Vehicle, joints: typing.Mapping[str, Series],
 ) -> None:
-    """Turn surfaces, axles, tilted rotors and wheels, and plot their angles or speeds.
-
-    :param joints: of `joint_states`
-    """
+    """Turn surfaces, axles, tilted rotors and wheels, and plot their angles or speeds."""
     time_s, angles_rad = joints['servo_angle_rad']
     if angles_rad.size:
         _turn(stream, time_s, [servo_links(vehicle, row) for row in angles_rad.tolist()])
@@ -133,10 +130,7 @@ class RerunLog:
         self._whole, self._arranged = whole, False
 
     def add(self, series: AllSeries) -> None:
-        """Write a portion of the run, later than those before.
-
-        :raises ParameterError: the vehicle of the run is not that of the configuration
-        """
+        """Write a portion of the run, later than those before."""
         pose = series.get('ground_truth/pose')
         self._arrange(pose)
         self._add_pose(pose)

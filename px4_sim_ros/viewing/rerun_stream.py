@@ -28,12 +28,7 @@ def blueprint(
     configuration: Configuration, whole: bool = False,
     start_enu_m: typing.Sequence[float] = (0.0, 0.0, 0.0), at_end: bool = False,
 ) -> rerun_blueprint.Blueprint:
-    """Return how a viewer arranges a recording at first: space next to plots, the log below.
-
-    :param whole: the path is shown to its end, and not only up to the vehicle
-    :param start_enu_m: where the vehicle is at first
-    :param at_end: begin at the latest time
-    """
+    """Return how a viewer arranges a recording at first: space next to plots, the log below."""
     b = rerun_blueprint
     flown = _flown(whole)
     space = b.Spatial3DView(
@@ -70,11 +65,7 @@ def fleet_blueprint(
     vehicles: typing.Sequence[str], whole: bool = False,
     box_enu: tuple[np.ndarray, np.ndarray] = (np.zeros(3), np.zeros(3)),
 ) -> rerun_blueprint.Blueprint:
-    """Return how a viewer arranges several vehicles: all in one space, plots by vehicle.
-
-    :param vehicles: their namespaces
-    :param box_enu: the least and the greatest coordinates of what there is to see
-    """
+    """Return how a viewer arranges several vehicles: all in one space, plots by vehicle."""
     b = rerun_blueprint
     low, high = box_enu
     middle = 0.5 * (low + high)
@@ -118,10 +109,6 @@ class RerunStream:
     """A stream with one timeline, that of simulated time."""
 
     def __init__(self, stream: rerun.RecordingStream, vehicle: str = '') -> None:
-        """Begin.
-
-        :param vehicle: its namespace, which goes before the names of entities
-        """
         self._stream = stream
         self._root = f'/{vehicle}' if vehicle else ''
         self._described: set[str] = set()

@@ -53,8 +53,6 @@ class RerunTarget:
         """Check that data can be sent there.
 
         :param text: `rerun`, the name of an `.rrd` file, or the URL of a viewer that runs
-        :raises ParameterError: it is none of these, or the file cannot be written, or there is
-            no viewer or no screen for one, or the package rerun-sdk is missing
         """
         self._text = text
         self._path = pathlib.Path(text).expanduser() if text.endswith(_SUFFIX) else None
@@ -91,13 +89,7 @@ class RerunTarget:
                     ' set; name a file such as flight.rrd and open it elsewhere') from None
 
     def open_run(self, name: str) -> rerun.RecordingStream:
-        """Return the stream for the next run; each run is a recording of its own.
-
-        A further run goes into a file of its own, `flight_2.rrd`.
-
-        :param name: what the viewer calls it
-        :raises ViewerError: the viewer cannot be started, or the file not be written
-        """
+        """Return the stream for the next run; each run is a recording of its own."""
         import rerun
 
         self._runs += 1
@@ -121,8 +113,6 @@ class RerunTarget:
         """Start a viewer that outlives this run, unless one is open already.
 
         `rerun.spawn` would let it listen on all interfaces.
-
-        :raises OSError: it cannot be started, or does not listen in time
         """
         assert self._address is not None       # it is no file
         host, port = self._address

@@ -104,10 +104,7 @@ class PilotBlock(Block):
         self._course = self.course(self._pilot)
 
     def course(self, pilot: Pilot) -> Course[None]:
-        """Return its course, which is resumed every 20 ms of simulated time until it ends.
-
-        In a class of your own that can be anything that MAVLink offers.
-        """
+        """Return its course, which is resumed every 20 ms of simulated time until it ends."""
         return pilot.course(self._mission)
 
     def begin_again(self, time_us: int) -> None:

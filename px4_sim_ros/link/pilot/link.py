@@ -129,12 +129,7 @@ class PilotLink:
         self, instance: int, listener: TelemetryListener | None = None,
         system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
     ) -> None:
-        """Bind the port.
-
-        :param listener: receives estimates and set points; without one attitudes are not read
-        :param system_type: what it says it is, MAV_TYPE
-        :raises PortTakenError: the port is taken
-        """
+        """Bind the port."""
         self._listener, self._system_type = listener, system_type
         self.is_cut = False              # what is sent is lost
         self.system_id = instance + 1

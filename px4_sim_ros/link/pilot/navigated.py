@@ -117,11 +117,7 @@ def _fly(pilot: Pilot, mission: Mission, items: typing.Sequence[_Item]) -> Cours
 
 
 def _begin_heights_anew(pilot: Pilot) -> Course[None]:
-    """Let PX4's height control of wings begin anew, in a mode without it.
-
-    It has begun at height 0, before there was a position, and would take minutes to find up to that
-    of home.
-    """
+    """Let PX4's height control of wings begin anew, in a mode without it."""
     link = pilot.link
     yield from _set_mode(pilot, _MANUAL)
     end_s = link.time_s + _MANUAL_S

@@ -1,11 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A pilot that flies a mission over ordinary MAVLink, with PX4 or the embedded autopilot.
-
-It sits where a companion computer does (UDP 14540 + instance, see `pilot_port`). A course of action
-is a generator that is resumed whenever there may be something new: by `Pilot.fly`, which waits for
-the autopilot and keeps time by its clock, or in each step of the simulation, at simulated time.
-"""
+"""A pilot that flies a mission over ordinary MAVLink, with PX4 or the embedded autopilot."""
 from __future__ import annotations
 
 import math
@@ -57,14 +52,7 @@ class Pilot:
         listener: TelemetryListener | None = None,
         system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER, *, uploads: bool = False,
     ) -> None:
-        """Bind the port.
-
-        :param report: called at each event
-        :param listener: receives estimates and set points
-        :param system_type: what it says it is, MAV_TYPE
-        :param uploads: whether a multirotor's navigator has its mission, as that of others has
-        :raises OSError: the port is taken
-        """
+        """Bind the port."""
         self.report, self._uploads = report, uploads
         self._failure = ''               # after which the mission continues, so that it lands
         self._has_to_be_armed = False
@@ -207,10 +195,7 @@ class Pilot:
         self.report(Event('disarmed', link.time_s, None, True))
 
     def stopping(self) -> Course[None]:
-        """Wait until the vehicle stands still.
-
-        It stays armed: PX4's rovers send no more controls once they are disarmed.
-        """
+        """Wait until the vehicle stands still."""
         link = self.link
         yield from self.until(
             lambda: math.hypot(*link.velocity_enu) < _STANDING_M_S, _ITEM_LIMIT_S,
@@ -295,10 +280,7 @@ class Pilot:
         return value
 
     def _look_after_flight(self) -> None:
-        """Report each mode that a failsafe of the autopilot takes it to.
-
-        :raises MissionError: it has disarmed, which it does when it has landed by itself
-        """
+        """Report each mode that a failsafe of the autopilot takes it to."""
         link = self.link
         mode = link.mode if link.failsafe else None
         if mode is not None and mode != self._failsafe_mode:

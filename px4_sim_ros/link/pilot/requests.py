@@ -58,7 +58,6 @@ class Requests:
     """Asks one autopilot, and collects its answers by event."""
 
     def __init__(self, link: PilotLink, console: Console) -> None:
-        """Begin."""
         self._link, self._console = link, console
         self._waiting: list[_Request] = []
         self._answers: list[Answer] = []

@@ -55,10 +55,7 @@ def command_of(
 
 
 def check(scenario: Scenario, owner: str) -> None:
-    """Check that MAVLink has the commands, and PX4 the modes, of a scenario.
-
-    :raises ParameterError: one is not known
-    """
+    """Check that MAVLink has the commands, and PX4 the modes, of a scenario."""
     for event in scenario.events:
         check_event(event, f'{owner}: event {event.name}')
     for expectation in scenario.expectations:
@@ -69,10 +66,7 @@ def check(scenario: Scenario, owner: str) -> None:
 
 
 def check_event(event: Event, owner: str) -> None:
-    """Check that MAVLink has the command, and PX4 the modes, of an event.
-
-    :raises ParameterError: one is not known
-    """
+    """Check that MAVLink has the command, and PX4 the modes, of an event."""
     if isinstance(event.action, Command) and event.action.command not in _COMMANDS:
         command = event.action.command
         raise ParameterError(f'{owner}: command = {shown(command)}: is no'

@@ -20,7 +20,6 @@ class StickLine:
     """What the sticks are at a time, and when they are sent."""
 
     def __init__(self) -> None:
-        """Begin without sticks."""
         self._sent: Sticks | None = None
         self._taken: Sticks | None = None          # from a person, since the step before
         self._by_hand: Sticks | None = None
@@ -58,11 +57,7 @@ def manual_control(mav: mavlink.MAVLink, system_id: int, sticks: Sticks) -> mavl
 
 
 def joy_axes(owner: str, text: str) -> tuple[int, ...]:
-    """Return which axes of a Joy are roll, pitch, yaw and throttle.
-
-    :param owner: what to call the parameter in an error sentence
-    :raises ParameterError: it is something else
-    """
+    """Return which axes of a Joy are roll, pitch, yaw and throttle."""
     words = text.split()
     if len(set(words)) != 4 or not all(word.isdecimal() for word in words):
         raise ParameterError(f'{owner} = {shown(text)}: must be four different whole numbers: the'

@@ -42,27 +42,17 @@ def tilt_deg(attitude_wxyz: np.ndarray) -> np.ndarray:
 # The formulas for plain floats hold for the columns of a table as well.
 
 def in_world(attitude_wxyz: np.ndarray, vectors_flu: np.ndarray) -> np.ndarray:
-    """Return body vectors (n, 3) in ENU.
-
-    :param attitude_wxyz: (n, 4)
-    """
+    """Return body vectors (n, 3) in ENU."""
     return np.array(to_world(matrix(_quaternion(attitude_wxyz)), _vector(vectors_flu))).T
 
 
 def in_body(attitude_wxyz: np.ndarray, vectors_enu: np.ndarray) -> np.ndarray:
-    """Return ENU vectors (n, 3) in body axes.
-
-    :param attitude_wxyz: (n, 4)
-    """
+    """Return ENU vectors (n, 3) in body axes."""
     return np.array(to_body(matrix(_quaternion(attitude_wxyz)), _vector(vectors_enu))).T
 
 
 def rate_rad_s(attitude_wxyz: np.ndarray, derivative: np.ndarray) -> np.ndarray:
-    """Return the angular rates (n, 3) in body axes: 2 q* dq/dt.
-
-    :param attitude_wxyz: (n, 4)
-    :param derivative: of that by time
-    """
+    """Return the angular rates (n, 3) in body axes: 2 q* dq/dt."""
     _, *halves = multiply(conjugate(_quaternion(attitude_wxyz)), _quaternion(derivative))
     return 2.0 * np.array(halves).T
 

@@ -99,10 +99,7 @@ class TopicComparison(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class BagComparison:
-    """What two runs have in common; pairs are of the first run and of the second.
-
-    Messages are compared up to the end of the shorter run.
-    """
+    """What two runs have in common; pairs are of the first run and of the second."""
 
     names: tuple[str, str]                 # the folders
     topics: dict[str, TopicComparison]     # of both runs, in the order of the graph
@@ -129,10 +126,7 @@ class BagComparison:
 
     @property
     def identical(self) -> bool:
-        """Whether the runs agree, have the same topics and end at the same time.
-
-        `topics_left_out` were not compared.
-        """
+        """Whether the runs agree, have the same topics and end at the same time."""
         return (self.agree and not any(self.topics_of_one_run)
                 and self.ends_us[0] == self.ends_us[1])
 

@@ -25,16 +25,7 @@ def export(
     bag: BagReader, folder: pathlib.Path, form: str, topics: typing.Sequence[str] = (),
     every: int = 1,
 ) -> list[pathlib.Path]:
-    """Write the tables of a recording; return their files.
-
-    :param folder: where they go; it is made
-    :param form: of FORMATS
-    :param topics: which; all that have signals without any
-    :param every: of how many messages one is written
-    :raises ParameterError: there is no such topic, or pyarrow is not installed
-    :raises BagError: the recording cannot be read
-    :raises OSError: a table cannot be written
-    """
+    """Write the tables of a recording; return their files."""
     if form == PARQUET:
         check_installed('pyarrow')
     _check_topics(bag, topics)
@@ -51,7 +42,6 @@ def export(
 def read_table(bag: BagReader, topic: str) -> dict[str, numpy.typing.NDArray[typing.Any]]:
     """Return the columns of a topic, as `export` writes them, by name.
 
-    :raises ParameterError: there is no such topic, or no message of it
     :raises BagError: the recording cannot be read
     """
     _check_topics(bag, [topic])
@@ -62,10 +52,7 @@ def read_table(bag: BagReader, topic: str) -> dict[str, numpy.typing.NDArray[typ
 
 
 def _check_topics(bag: BagReader, topics: typing.Iterable[str]) -> None:
-    """Check that a recording has the signals of topics.
-
-    :raises ParameterError: it does not
-    """
+    """Check that a recording has the signals of topics."""
     known = SeriesCollector(bag.run.graph).topics
     for topic in topics:
         if topic not in known:

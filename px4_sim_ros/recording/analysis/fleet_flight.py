@@ -52,11 +52,7 @@ class FleetFlight:
 
 
 def read_fleet(bag: BagReader) -> FleetFlight:
-    """Read the bag of several vehicles, once.
-
-    :param bag: of any of them
-    :raises BagError: a file cannot be read
-    """
+    """Read the bag of several vehicles, once."""
     assert bag.fleet is not None, 'one vehicle alone has a report of its own'
     members = bag.fleet.members
     truths = {run.full_name(_TRUTH): name for name, run in members.items()}

@@ -38,10 +38,7 @@ def _name_in(text: str) -> str:
 
 
 def mission_waypoints(run: RunDescription, start_enu_m: typing.Sequence[float]) -> list[Waypoint]:
-    """Return the waypoints of the mission in ENU.
-
-    :param start_enu_m: where the vehicle took off
-    """
+    """Return the waypoints of the mission in ENU."""
     try:
         mission = Mission.from_mapping('mission', parse_yaml(run.mission or 'null', 'mission'))
     except ParameterError:

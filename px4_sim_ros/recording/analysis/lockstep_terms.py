@@ -57,10 +57,7 @@ class Counters(typing.NamedTuple):
 def counters(
     namespace: str, nodes: typing.Iterable[str], messages: typing.Iterable[typing.Any],
 ) -> dict[str, Counters]:
-    """Return the counters of each node that has published some, in the order of `nodes`.
-
-    :param messages: of `/diagnostics`
-    """
+    """Return the counters of each node that has published some, in the order of `nodes`."""
     found: dict[str, list[CounterSample]] = {}
     for message in messages:
         time_us = stamp_us(message.header.stamp)

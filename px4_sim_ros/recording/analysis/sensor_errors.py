@@ -163,7 +163,6 @@ class IdealSensors:
     """All sensors of a graph without their errors, for a flight a portion at a time."""
 
     def __init__(self, configuration: Configuration) -> None:
-        """Begin at the start of a run."""
         self._configuration = configuration
         self._sensors = {name: _ideal_sensor(configuration, name)
                          for name in configuration.graph.sensors

@@ -154,10 +154,6 @@ class SeriesCollector:
     """Collects series from messages, a portion at a time."""
 
     def __init__(self, nodes: Graph, topics: typing.Container[str] | None = None) -> None:
-        """Begin with nothing.
-
-        :param topics: which of the graph's; all that have fields without it
-        """
         kinds = {name: topic.kind for name, topic in nodes.topics.items()}
         if 'pilot' in nodes.nodes:
             kinds |= {name: name for name in _BESIDE}
@@ -209,10 +205,7 @@ class SeriesCollector:
 def read_series(
     bag: BagReader, topics: typing.Container[str] | None = None,
 ) -> dict[str, dict[str, Series]]:
-    """Return the series of a bag, by topic and field; topics without messages have none.
-
-    :param topics: which; all that have fields without it
-    """
+    """Return the series of a bag, by topic and field; topics without messages have none."""
     collector = SeriesCollector(bag.run.graph, topics)
     for message in bag.messages():
         if message.topic in collector:

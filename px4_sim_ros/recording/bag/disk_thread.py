@@ -45,7 +45,6 @@ class DiskThread:
     """A thread that does it meanwhile: of compressing and writing Python itself does little."""
 
     def __init__(self) -> None:
-        """Start it; the core that it may run on is not that which the steps may share later."""
         self._asked: queue.SimpleQueue[typing.Callable[[], None] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._is_busy = False
@@ -86,7 +85,6 @@ class ThreadIfLong:
     """Does at once what takes a moment, and in a thread what is going to take long, as before."""
 
     def __init__(self) -> None:
-        """Start the thread."""
         self._thread = DiskThread()
         self._takes_long = False           # as the last one did
 

@@ -87,11 +87,7 @@ class FleetDescription:
 def read_description(
     bag: str | pathlib.Path, text: str | bytes,
 ) -> RunDescription | FleetDescription:
-    """Read the text that a bag carries.
-
-    :param bag: its name, for the error sentence
-    :raises BagError: it is of another version, or damaged
-    """
+    """Read the text that a bag carries."""
     content: typing.Any = load_description(bag, text)
     if not isinstance(content, dict) or _VEHICLES not in content:
         return RunDescription.from_content(bag, content)
@@ -131,10 +127,7 @@ def vehicles_of(description: RunDescription | FleetDescription) -> list[Member]:
 
 
 def describe(spec: FlightSpec) -> RunDescription | FleetDescription:
-    """Return the description of a flight that its recording carries.
-
-    :raises OSError: a file of PX4 cannot be read
-    """
+    """Return the description of a flight that its recording carries."""
     from px4_sim_ros.px4.sitl import described
     # One build flies all of them, and reading it takes a while.
     px4s = {px4: described(px4) for px4 in {vehicle.px4 for vehicle in spec.vehicles}}
@@ -149,11 +142,7 @@ def write_run_files(
     description: RunDescription | FleetDescription,
     configurations: typing.Mapping[str, Configuration], folder: pathlib.Path,
 ) -> tuple[pathlib.Path, pathlib.Path]:
-    """Write what the processes of a graph read.
-
-    :param configurations: by vehicle; the first has the recorder
-    :return: the file of the parameters and that of the description
-    """
+    """Write what the processes of a graph read."""
     path = folder / 'run.yaml'
     path.write_text(description.to_yaml(), encoding='utf-8')
     first, configuration = next(iter(configurations.items()))

@@ -54,10 +54,7 @@ class SeveralVehiclesError(BagError):
 
 
 def folder_and_vehicle(path: pathlib.Path) -> tuple[pathlib.Path, str]:
-    """Return the folder that a path is, or that of the bag of the vehicle that it names.
-
-    :return: the folder, and the namespace of the vehicle, '' if it names none
-    """
+    """Return the folder that a path is, or that of the bag of the vehicle that it names."""
     if not path.is_dir() and path.parent.is_dir() and any(path.parent.glob('*.mcap')):
         return path.parent, path.name
     return path, ''
@@ -112,10 +109,7 @@ class BagReader:
         self._check_topics(channels)
 
     def log_loss(self, vehicle: str | None = None) -> LogLoss | None:
-        """Return the gaps in the logs of a vehicle's PX4; None if they are not known.
-
-        :param vehicle: its namespace; the one of this bag by default
-        """
+        """Return the gaps in the logs of a vehicle's PX4; None if they are not known."""
         name = self._vehicle if vehicle is None else vehicle
         return LogLoss.of({figure: self._custom_data.get(rosbag2_metadata.key(name, figure))
                            for figure in LogLoss._fields})

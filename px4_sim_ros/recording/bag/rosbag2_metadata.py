@@ -78,12 +78,7 @@ def text_of(
     files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
     custom_data: dict[str, str], *, is_final: bool,
 ) -> bytes:
-    """Return the text of the file.
-
-    Until it is final it is JSON, which is YAML as well and is made many times as fast.
-
-    :param topics: how many messages there are of each
-    """
+    """Return the text of the file."""
     return (_yaml if is_final else _json)(files, topics, custom_data).encode()
 
 
@@ -152,13 +147,7 @@ def key(*parts: str) -> str:
 
 
 def files_and_data(folder: pathlib.Path) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the files of a bag in their order, and its custom data.
-
-    Without metadata these are the files that are there, and no data.
-
-    :raises OSError: the folder cannot be read
-    :raises ValueError: `metadata.yaml` is none
-    """
+    """Return the names of the files of a bag in their order, and its custom data."""
     if not (folder / FILE_NAME).exists():
         return sorted((file.name for file in folder.glob('*.mcap')), key=_number), {}
     information = _read(folder)[_INFORMATION]
@@ -181,11 +170,7 @@ def add_custom_data(folder: pathlib.Path, entries: typing.Mapping[str, str]) -> 
 
 
 def _read(folder: pathlib.Path) -> typing.Any:
-    """Return the metadata.
-
-    :raises OSError: the file cannot be read
-    :raises ValueError: it is none
-    """
+    """Return the metadata."""
     try:
         content = parse_yaml((folder / FILE_NAME).read_bytes(), FILE_NAME)
         iter(content[_INFORMATION][_PATHS])

@@ -65,11 +65,7 @@ class RunDescription:
         own_classes: typing.Mapping[str, str] | None = None,
         presence: Presence = ALWAYS, px4: typing.Mapping[str, typing.Any] | None = None,
     ) -> RunDescription:
-        """Describe a run before it begins.
-
-        :param own_classes: `module:Class` by name of the blocks that they run in place of
-        :param px4: what is kept of a PX4 that flies
-        """
+        """Describe a run before it begins."""
         return cls(schema.VERSION, mode, autopilot, namespace.strip('/'), *configuration.texts,
                    flat_parameters(configuration), versions() | {
                        f'{_NODE}{name}': path for name, path in (own_classes or {}).items()},
@@ -106,7 +102,6 @@ class RunDescription:
         The vehicle is that of the recording, even if its file has changed, unless it is overridden.
 
         :param base: overrides of lower priority than `overrides`
-        :raises ParameterError: one of them is not allowed
         """
         # Further nodes share these as well.
         laid = {'': flat_values(self.world)} | self.parameters
@@ -117,10 +112,7 @@ class RunDescription:
             None, overrides, base=laid, lays_scenario=False, files=self.files(except_for=given))
 
     def files(self, except_for: typing.Container[str] = ()) -> Files:
-        """Return the files of the run as they were read for it.
-
-        :param except_for: parameters whose files are read now
-        """
+        """Return the files of the run as they were read for it."""
         world = self.world
         texts: dict[tuple[Kind, str], str] = {}
         if 'vehicle' not in except_for:
@@ -133,10 +125,7 @@ class RunDescription:
 
     @functools.cached_property
     def recorded_vehicle(self) -> Vehicle:
-        """The vehicle as it was then: the file of that name may have changed since.
-
-        :raises ParameterError: the text is damaged
-        """
+        """The vehicle as it was then: the file of that name may have changed since."""
         return self.files().vehicle(self.world.vehicle)
 
     def full_name(self, topic: str) -> str:
@@ -173,20 +162,12 @@ class RunDescription:
 
     @classmethod
     def from_yaml(cls, bag: str | pathlib.Path, text: str | bytes) -> RunDescription:
-        """Read what `to_yaml` has written.
-
-        :param bag: the name of the bag, for the error sentence
-        :raises BagError: it is of another version, or damaged
-        """
+        """Read what `to_yaml` has written."""
         return cls.from_content(bag, load_description(bag, text))
 
     @classmethod
     def from_content(cls, bag: str | pathlib.Path, content: typing.Any) -> RunDescription:
-        """Read what `to_mapping` has returned.
-
-        :param bag: the name of the bag, for the error sentence
-        :raises BagError: it is of another version, or damaged
-        """
+        """Read what `to_mapping` has returned."""
         try:
             version = content['schema_version']
             if version not in (schema.VERSION, *schema.CHANGED_SINCE):

@@ -27,11 +27,6 @@ class StepRecords:
         self, vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]],
         channels: typing.Mapping[str, Channel],
     ) -> None:
-        """Prepare for the topics of graphs.
-
-        :param vehicles: by namespace: their graphs
-        :param channels: by name of the topic, with the namespace before it
-        """
         self._channels = channels
         # By vehicle and the topic that blocks know a value by.
         self._publications = {vehicle: publications_of(*its, vehicle, BEFORE_MESSAGE)
@@ -77,12 +72,6 @@ class StepWriter:
         vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
         attendance: Attendance | None = None,
     ) -> None:
-        """Begin at time 0.
-
-        :param on_failure: called once when writing has failed; it may raise
-        :param vehicles: by namespace, if there are several: their graphs in place of the one
-        :param attendance: which of these are there when; None: all are, always
-        """
         self._writer, self._on_failure = writer, on_failure
         # The clock is of no vehicle.
         self._records = StepRecords({'': (graph, world), **(vehicles or {})}, writer.channels)
@@ -150,10 +139,7 @@ class StepWriter:
 
 
 class StepBag(StepWriter):
-    """A bag that is written while the autopilot works, a flush behind the steps at most.
-
-    As far as both can, it does what `BagThread` does.
-    """
+    """A bag that is written while the autopilot works, a flush behind the steps at most."""
 
     is_writing = False
 
@@ -163,13 +149,6 @@ class StepBag(StepWriter):
         vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
         attendance: Attendance | None = None,
     ) -> None:
-        """Begin.
-
-        :param gather: returns the messages beside the steps, for the time of the last one
-        :param on_written: called now and then, and after a failure
-        :param vehicles: by namespace, if there are several: their graphs in place of the one
-        :param attendance: which of these are there when; None: all are, always
-        """
         super().__init__(
             writer, graph, world, lambda error: on_written(), vehicles, attendance)
         self._gather, self._on_written = gather, on_written

@@ -153,11 +153,6 @@ class BagThread:
         self, writer: BagWriter, gather: typing.Callable[[], list[Message]],
         on_written: typing.Callable[[], None],
     ) -> None:
-        """Begin.
-
-        :param gather: returns the messages to write; called in the thread
-        :param on_written: called in the thread after each write and after a failure
-        """
         self._writer, self._gather, self._on_written = writer, gather, on_written
         self.problem = ''          # why it has stopped writing, as a sentence
         self.is_writing = False    # gathered messages are not all written yet

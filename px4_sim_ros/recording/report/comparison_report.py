@@ -1,9 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of recordings as tables, as JSON and as plots.
-
-The tables fit into 80 columns, but for long names.
-"""
+"""Comparisons of recordings as tables, as JSON and as plots."""
 from __future__ import annotations
 
 import math

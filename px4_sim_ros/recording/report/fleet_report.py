@@ -81,12 +81,7 @@ _MOST_PAIRS = 30
 
 
 def write_fleet_report(bag: BagReader, path: pathlib.Path) -> None:
-    """Write the report of a flight.
-
-    :param bag: of any vehicle of the recording
-    :raises BagError: the bag cannot be read
-    :raises OSError: the page cannot be written
-    """
+    """Write the report of a flight."""
     atomic_write.write(path, fleet_report(bag))
 
 

@@ -1,9 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of a flight: what they look like, and how few points are enough for them.
-
-Each function makes one Plotly figure from arrays; none knows of bags.
-"""
+"""Plots of a flight: what they look like, and how few points are enough for them."""
 from __future__ import annotations
 
 import html
@@ -85,12 +82,7 @@ def axis_lines(
 def extremes(
     time_s: np.ndarray, values: np.ndarray, span_s: tuple[float, float], points: int,
 ) -> np.ndarray:
-    """Return which of finite values to show: the lowest and the highest in each bucket of time.
-
-    :param time_s: ascending
-    :param span_s: the time that is cut into buckets
-    :param points: how many there may be at most, two for each bucket
-    """
+    """Return which of finite values to show: the lowest and the highest in each bucket of time."""
     if len(values) <= points:
         return np.arange(len(values))
     buckets = points // 2
@@ -129,11 +121,7 @@ def time_figure(
     rows: typing.Sequence[Row], marks: typing.Sequence[Mark], span_s: tuple[float, float],
     points: int, time: str = terms.SIMULATED_TIME,
 ) -> go.Figure:
-    """Return rows of lines over one time axis, with marks in all of them.
-
-    :param points: how many a line may have at most
-    :param time: what the time axis is called
-    """
+    """Return rows of lines over one time axis, with marks in all of them."""
     heights_px = [max(_ROW_PX, _LEGEND_PX * len(row.lines) + 10) for row in rows]
     plot_px = sum(heights_px) + (len(rows) - 1) * _GAP_PX
     figure = empty(plot_px + _TOP_PX + _BOTTOM_PX, _RIGHT_PX)
@@ -166,10 +154,7 @@ def _suffix(number: int) -> str:
 def _axes(
     row: Row, suffix: str, span_s: tuple[float, float], bottom: float, top: float, time: str,
 ) -> dict[str, typing.Any]:
-    """Return the axes and the legend of a row between two shares of the figure's height.
-
-    :param time: title of the time axis, '' for none and no numbers
-    """
+    """Return the axes and the legend of a row between two shares of the figure's height."""
     time_axis = {
         'anchor': f'y{suffix}', 'range': list(span_s), 'hoverformat': '.3f',
         'showticklabels': bool(time), 'title': {'text': f'{time}, s'} if time else {}}
@@ -349,10 +334,7 @@ def _map_axes(east: list[float], north: list[float]) -> dict[str, typing.Any]:
 
 
 def paths_3d(paths: typing.Mapping[str, tuple[str, np.ndarray]]) -> go.Figure:
-    """Return several paths in space.
-
-    :param paths: colour and positions, (n, 3) in m, by name
-    """
+    """Return several paths in space."""
     figure = empty(_PATH_PX, 10)
     for name, (colour, position_enu_m) in paths.items():
         east, north, up = position_enu_m.T.astype(np.float32)
@@ -365,10 +347,7 @@ def paths_3d(paths: typing.Mapping[str, tuple[str, np.ndarray]]) -> go.Figure:
 
 
 def paths_from_above(paths: typing.Mapping[str, tuple[str, np.ndarray]]) -> go.Figure:
-    """Return several paths from above, north up.
-
-    :param paths: as for `paths_3d`
-    """
+    """Return several paths from above, north up."""
     figure = empty(_PATH_PX, 20)
     for name, (colour, position_enu_m) in paths.items():
         east, north, _ = position_enu_m.T.astype(np.float32)

@@ -174,12 +174,7 @@ def table(
     head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[object]],
     numbers_from: int = 99, numbers_to: int = 99,
 ) -> str:
-    """Return a table of texts.
-
-    :param head: no head is shown when it is empty
-    :param numbers_from: the first column that holds numbers
-    :param numbers_to: the first one after those
-    """
+    """Return a table of texts."""
     def cells(kind: str, values: typing.Iterable[object]) -> str:
         return ''.join(
             f'<{kind} class="number">{_cell(v)}</{kind}>' if numbers_from <= i < numbers_to
@@ -222,10 +217,7 @@ def time_plot(
     rows: typing.Iterable[Row], marks: typing.Sequence[Mark], span_s: tuple[float, float],
     points: int, time: str = SIMULATED_TIME,
 ) -> str:
-    """Return a place for rows over time, of those that have something to plot; '' for none.
-
-    :param time: what the time axis is called
-    """
+    """Return a place for rows over time, of those that have something to plot; '' for none."""
     shown = [row for row in rows if any(np.isfinite(line.values).any() for line in row.lines)]
     return figure(
         time_figure(shown, marks, span_s, points, time), over_time=True) if shown else ''
@@ -237,10 +229,7 @@ def folded(title: str, content: str) -> str:
 
 
 def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
-    """Return the whole page.
-
-    :param head: HTML that comes before the first section
-    """
+    """Return the whole page."""
     from plotly.offline import get_plotlyjs
     links = ''.join(f'<a href="#{s.anchor}">{text(s.title)}</a>' for s in sections)
     body = ''.join(

@@ -54,12 +54,6 @@ class BlockHost:
         self, shared_core: SharedCore | None = None, attendance: Attendance | None = None,
         files: typing.Mapping[str, Files] | None = None,
     ) -> None:
-        """Begin without nodes.
-
-        :param shared_core: of all bridges, if they share one; None: each that of its autopilot
-        :param attendance: which vehicles are there when; None: all are, always
-        :param files: of the vehicles, as their flight has read them; else this process reads them
-        """
         self.files = collections.defaultdict(Files, files or {})
         self.runner = Runner(port=self, attendance=attendance)
         self.shared_core = shared_core
@@ -103,13 +97,7 @@ class BlockHost:
         return sum(not spec_of(node.get_name()).beside for node in self.nodes.values()) > 1
 
     def hands_over(self, topic: Topic, full_name: str, vehicle: str = '') -> bool:
-        """Return whether a node of this process gets a topic by value.
-
-        It does not if a remapping puts another node between publisher and subscriber.
-
-        :param full_name: of the topic, as the subscriber has it
-        :param vehicle: whose topic it is
-        """
+        """Return whether a node of this process gets a topic by value."""
         if topic.publisher == 'manager':
             return self._driver is not None
         publisher = self.nodes.get(qualified(vehicle, topic.publisher))
@@ -231,10 +219,7 @@ _SOON_S = 1e-5
 
 
 class HangReport:
-    """Logs it in the name of the node; leaves it if a step that is overdue is a failure.
-
-    It is left by an exception that a signal raises in the midst of its step.
-    """
+    """Logs it in the name of the node; leaves it if a step that is overdue is a failure."""
 
     def __init__(self, host: BlockHost, manager: ManagerNode | None, stop: Stop) -> None:
         """Report to the nodes of this process.
@@ -275,18 +260,11 @@ class StepExecutor:
     """Lets the runner run as far as it can, then an executor do what else there is."""
 
     def __init__(self, executor: typing.Any, host: BlockHost) -> None:
-        """Take over.
-
-        :param executor: knows the nodes of the process
-        """
         self._executor, self._host = executor, host
         self._refreshed_s = 0.0
 
     def spin_once(self, timeout_sec: float) -> None:
-        """Run steps for a while, then do what else there is to do.
-
-        :param timeout_sec: how long to wait when there is nothing
-        """
+        """Run steps for a while, then do what else there is to do."""
         self._executor.spin_once(timeout_sec=0.0 if self._host.go_on() else timeout_sec)
         now_s = time.monotonic()
         if now_s - self._refreshed_s > _REFRESHED_EVERY_S:

@@ -45,12 +45,6 @@ class BlockNode(GraphNode):
     def __init__(
         self, name: str, host: BlockHost, own_class: str = '', vehicle: str = '',
     ) -> None:
-        """Declare parameters.
-
-        :param host: of the blocks of this process
-        :param own_class: `module:Class` of a block in the place of that of the graph table
-        :param vehicle: its namespace, if there are several
-        """
         self.block: Block | None = None
         self.slot: BlockSlot | None = None
         self.step_publishers: dict[str, Publisher] = {}

@@ -38,11 +38,6 @@ class Diagnostics:
     """Publishes the status of one node."""
 
     def __init__(self, node: Node, status: typing.Callable[[], Status]) -> None:
-        """Begin; the publisher lives as long as the node.
-
-        A subscriber forgets what it has not read yet when a publisher goes away, and the
-        last words are the most interesting ones.
-        """
         self._node = node
         self._status = status
         self._publisher = node.create_publisher(

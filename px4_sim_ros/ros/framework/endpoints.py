@@ -109,10 +109,7 @@ def _note_name(
 
 
 def other_publishers(node: Node, topic: str, participant: str) -> list[str]:
-    """Return the full names of the nodes of other participants that publish a topic.
-
-    For a moment only the endpoint is known, and not yet whose it is: it is left out until then.
-    """
+    """Return the full names of the nodes of other participants that publish a topic."""
     return [f"{info.node_namespace.rstrip('/')}/{info.node_name}"
             for info in node.get_publishers_info_by_topic(topic)
             if info.node_name != _UNKNOWN_NODE and (

@@ -60,10 +60,6 @@ class GraphNode(parameters.ParameterValidation, StrictLifecycleNode):
     """A managed node."""
 
     def __init__(self, name: str, vehicle: str = '') -> None:
-        """Declare the parameters of the node `name` of the graph.
-
-        :param vehicle: the namespace of its vehicle, if there are several; '': that of the process
-        """
         super().__init__(name, namespace=vehicle or None,
                          automatically_declare_parameters_from_overrides=True)
         self.vehicle = vehicle

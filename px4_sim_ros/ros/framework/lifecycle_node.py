@@ -28,11 +28,6 @@ class TimedLogger:
     def __init__(
         self, logger: typing.Any, time_us: typing.Callable[[], int], publisher: Publisher | None,
     ) -> None:
-        """Wrap a logger of rclpy.
-
-        :param time_us: returns the simulated time
-        :param publisher: of `/rosout`; None while the node has none
-        """
         self._logger, self._time_us, self._publisher = logger, time_us, publisher
 
     # Each on a line of its own: rclpy refuses another severity from the same one.
@@ -106,10 +101,7 @@ class StrictLifecycleNode(LifecycleNode):
         self._state_machine.destroy_when_not_in_use()
 
     def publish_line(self, time_us: int, text: str, who: str = '') -> None:
-        """Publish an event on `/rosout`, where recordings have it, whatever the level of the log.
-
-        :param who: the name of its logger; '': that of the node
-        """
+        """Publish an event on `/rosout`, whatever the level of the log."""
         if self.log_publisher is not None:
             self.log_publisher.publish(line(time_us, who or self.get_logger().name, text))
 
@@ -128,10 +120,7 @@ class FollowingLifecycle(StrictLifecycleNode):
     """Where it is, or is about to go by itself."""
 
     def stop(self, reason: str, *, asked: bool = True) -> None:
-        """Take the graph down.
-
-        :param asked: whether the end of the run was asked for
-        """
+        """Take the graph down."""
         raise NotImplementedError
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -137,10 +137,7 @@ def make_read_only(node: Node, live: typing.Container[str]) -> None:
 
 
 def _like(default: typing.Any, given: typing.Any) -> typing.Any:
-    """Return the given values, whole numbers as floats where those are wanted.
-
-    ROS would hold the parameter as whole numbers and refuse others ever after.
-    """
+    """Return the given values, whole numbers as floats where those are wanted."""
     if isinstance(default, float) and type(given) is int:
         return float(given)
     is_list = isinstance(default, list) and hasattr(given, '__iter__')
@@ -150,10 +147,7 @@ def _like(default: typing.Any, given: typing.Any) -> typing.Any:
 
 
 def read(node: Node, name: str, changes: typing.Iterable[Parameter] = ()) -> NodeConfiguration:
-    """Return the validated parameters, with `changes` laid over them.
-
-    :raises ParameterError: one sentence that names the parameter and what is allowed
-    """
+    """Return the validated parameters, with `changes` laid over them."""
     values: FlatParameters = {
         key: typing.cast(Parameter, parameter).value      # its annotation says otherwise
         for key, parameter in node.get_parameters_by_prefix('').items()
@@ -166,11 +160,7 @@ def read(node: Node, name: str, changes: typing.Iterable[Parameter] = ()) -> Nod
 def check_changes(
     node: Node, name: str, changes: list[Parameter], refused: typing.Container[str], why: str,
 ) -> SetParametersResult:
-    """Answer a request to set parameters.
-
-    :param refused: names that cannot be set now
-    :param why: the reason for that, as the end of a sentence
-    """
+    """Answer a request to set parameters."""
     for change in changes:
         if change.name in refused:
             return SetParametersResult(

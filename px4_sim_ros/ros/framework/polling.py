@@ -92,7 +92,6 @@ class LongServices:
     """Each request is a sequence, which is advanced now and then and fills in the response."""
 
     def __init__(self, node: PollingNode) -> None:
-        """Begin without services."""
         self._node = node
         self._handlers: list[tuple[Service, Handler]] = []
         self._calls: list[_Call] = []

@@ -49,7 +49,6 @@ def initialise(arguments: typing.Sequence[str]) -> None:
     """Initialise ROS; signal handlers stay as they are.
 
     :param arguments: `--ros-args` and what follows
-    :raises ParameterError: ROS refuses the arguments, or cannot write its logs
     """
     try:
         with signals.held_back():
@@ -64,11 +63,7 @@ def initialise(arguments: typing.Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def ros_session(arguments: typing.Sequence[str] = ()) -> typing.Iterator[None]:
-    """Initialise ROS with the discovery settings of the graph, and shut it down at the end.
-
-    :param arguments: as for `initialise`
-    :raises ParameterError: as `initialise`
-    """
+    """Initialise ROS with the discovery settings of the graph, and shut it down at the end."""
     os.environ.update(ros_environment())
     initialise(arguments)
     try:
@@ -81,11 +76,7 @@ def ros_session(arguments: typing.Sequence[str] = ()) -> typing.Iterator[None]:
 def ros_node(
     name: str, arguments: typing.Sequence[str] = (), namespace: str = '',
 ) -> typing.Iterator[Node]:
-    """Join ROS with one node.
-
-    :param arguments: `--ros-args` and what follows
-    :raises ParameterError: the arguments or the namespace are wrong
-    """
+    """Join ROS with one node."""
     with ros_session(arguments):
         try:
             with signals.held_back():      # what rclpy has made by half complains when deleted

@@ -33,10 +33,7 @@ class ChangeTeller:
         self._node = node
 
     def tell(self, change: Change, run: int) -> None:
-        """Publish a change.
-
-        :param run: how many times time has begun at 0
-        """
+        """Publish a change."""
         self._publisher.publish(event_messages.change_message(change, run))
         self._node.publish_line(change.time_us, change.text, f'{change.vehicle}.world')
 
@@ -55,11 +52,6 @@ class StatusClient:
         self, node: Node, on_status: typing.Callable[[RunStatus], None] = lambda status: None,
         *, of_fleet: bool = False,
     ) -> None:
-        """Subscribe; the last status is latched.
-
-        :param on_status: called with each status
-        :param of_fleet: the node is of one vehicle of several, whose manager has no namespace
-        """
         self.last: RunStatus | None = None
         self.count = 0                 # how many have come
         self.received_s = 0.0          # wall time of the last

@@ -40,10 +40,7 @@ class NotAloneError(TransitionError):
 
 
 class BringUp:
-    """The managed nodes of a graph, and what is done with all of them.
-
-    Every method that returns a `Sequence` is part of one.
-    """
+    """The managed nodes of a graph, and what is done with all of them."""
 
     def __init__(
         self, manager: ManagerNode, members: typing.Sequence[Member], driver: ClockDriver,
@@ -134,10 +131,7 @@ class BringUp:
             yield None
 
     def _find_unmatched(self, statuses: dict[str, NodeStatus]) -> str:
-        """Return a sentence about what is not matched yet, '' when all is.
-
-        :raises TransitionError: a node has other parameters of the world
-        """
+        """Return a sentence about what is not matched yet, '' when all is."""
         for member in self.members:
             its = member.own(statuses)
             _check_world(member, its)
@@ -170,10 +164,7 @@ def _part_of(member: Member, status: NodeStatus) -> NodeStatus:
 
 
 def _check_world(member: Member, statuses: typing.Mapping[str, NodeStatus]) -> None:
-    """Check that the nodes of a vehicle have the same parameters of world and vehicle.
-
-    :raises TransitionError: one has others than the manager
-    """
+    """Check that the nodes of a vehicle have the same parameters of world and vehicle."""
     for name, status in statuses.items():
         if member.full(name) == name and member.vehicle:
             continue       # of the recorder they are those of the first vehicle

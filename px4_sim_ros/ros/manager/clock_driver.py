@@ -32,11 +32,6 @@ class ClockDriver:
         self, node: Node, host: BlockHost, clock: LockstepClock,
         on_complete: typing.Callable[[], None],
     ) -> None:
-        """Begin without endpoints.
-
-        :param host: of the blocks of this process; its runner calls `begin` and `complete`
-        :param on_complete: called after each step
-        """
         self._node, self._host, self.clock, self._on_complete = node, host, clock, on_complete
         self.publishers: dict[str, Publisher] = {}
         self._vehicles: list[str] = []

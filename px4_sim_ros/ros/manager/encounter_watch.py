@@ -34,12 +34,6 @@ class EncounterWatch:
         self, node: PollingNode, host: BlockHost, encounters: Encounters,
         publish_line: typing.Callable[[int, str, str], None],
     ) -> None:
-        """Make the endpoints of what is reported.
-
-        :param node: the manager
-        :param host: of the blocks of this process
-        :param publish_line: publishes time, text and logger on `/rosout`
-        """
         self._node, self._host, self._encounters = node, host, encounters
         self._publish_line = publish_line
         self._attendance = host.runner.attendance
@@ -60,10 +54,7 @@ class EncounterWatch:
                     Odometry, name, qos.LOOP)
 
     def unmatched(self, vehicle: str, dynamics: NodeStatus, participant: str) -> str:
-        """Return a sentence if the truth of a vehicle would not come from the first step on.
-
-        :param participant: of DDS, that the manager belongs to
-        """
+        """Return a sentence if the truth of a vehicle would not come from the first step on."""
         its = self._subscriptions.get(vehicle)
         if its is None or (its.get_publisher_count()
                            and participant in dynamics.matched.get(_TRUTH.name, ())):

@@ -48,10 +48,7 @@ _TRIES = 5
 
 
 def has_left(node: Node, name: str) -> bool:
-    """Return whether a managed node has left ROS in order: one that was killed is missed later.
-
-    :param node: who wants to know
-    """
+    """Return whether a managed node has left ROS in order: one that was killed is missed later."""
     return not node.count_publishers(f'{name}/transition_event')
 
 
@@ -88,8 +85,6 @@ class ManagedNode:
 
         It seems to be gone for a moment while another one of its name goes, such as that of a
         process that was killed a while ago; on a busy machine for longer.
-
-        :raises GoneError: it does not come back
         """
         begun_s = time.monotonic()
         while not client.service_is_ready():

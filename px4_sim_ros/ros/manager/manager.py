@@ -1,10 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The node `manager`: brings the graph up, drives the clock, takes the graph down.
-
-It joins `BringUp`, `ClockDriver`, `RunControl`, `RunSequences`, `Supervision` and
-`StatusPublisher`.
-"""
+"""The node `manager`: brings the graph up, drives the clock, takes the graph down."""
 from __future__ import annotations
 
 import time
@@ -119,13 +115,6 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
         self, name: str, host: BlockHost, vehicles: typing.Sequence[Member] = (),
         encounters: Encounters | None = None,
     ) -> None:
-        """Declare parameters and start to bring up the graph.
-
-        :param host: of the blocks of this process
-        :param vehicles: of a fleet; without any there is one, which the parameters describe
-        :param encounters: looks at how near these come to each other
-        :raises ParameterError: a parameter is wrong
-        """
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         parameters.declare(self, name)
         world = parameters.read(self, name).world
@@ -170,10 +159,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
             super().get_logger(), lambda: self.sim_clock.complete_us, self.log_publisher)
 
     def configured_graph(self) -> graph.Graph:
-        """Return the graph that the parameters ask for.
-
-        :raises ParameterError: the vehicle is wrong
-        """
+        """Return the graph that the parameters ask for."""
         self._host.files[''].vehicle(self.get_parameter('vehicle').value)
         return self._bring_up.members[0].graph
 
@@ -238,10 +224,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
         self.begin(self._sequences.begin_again())
 
     def stop(self, reason: str, *, asked: bool = True) -> None:
-        """Take the graph down at the end of this step; `finished` says when that is done.
-
-        :param asked: whether the end of the run was asked for
-        """
+        """Take the graph down at the end of this step; `finished` says when that is done."""
         if self.control.phase is not RunState.STOPPING:
             self.control.unasked = '' if asked else reason
             self.enter(RunState.STOPPING, reason)

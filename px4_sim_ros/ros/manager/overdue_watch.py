@@ -85,11 +85,7 @@ def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Overdue | N
 
 
 def find_lost_recorder(status: NodeStatus | None, complete_us: int) -> Overdue | None:
-    """Return the cause that stops the recorder; None when it is only slow.
-
-    :param status: the recorder's
-    :param complete_us: up to which time all was published
-    """
+    """Return the cause that stops the recorder; None when it is only slow."""
     if status is None:
         return Overdue('recorder', 'recorder does not answer')
     if status.problem:

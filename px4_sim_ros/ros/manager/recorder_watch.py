@@ -26,11 +26,6 @@ class RecorderWatch:
         self, node: Node, step_us: int, on_progress: typing.Callable[[], None],
         on_failure: typing.Callable[[str], None],
     ) -> None:
-        """Begin without a recording; a status of one belongs to a run before.
-
-        :param on_progress: called when more was recorded
-        :param on_failure: called once with the recorder's sentence when it gives up
-        """
         self._window_us = WINDOW_STEPS * step_us       # 0: there is none
         self._on_progress, self._on_failure = on_progress, on_failure
         self.ends_run = False          # whether a failure of the recorder is one of the run

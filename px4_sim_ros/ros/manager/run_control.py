@@ -33,7 +33,6 @@ class StatusPublisher:
     """Publishes at each change, and twice a second of wall time."""
 
     def __init__(self, node: Node, status: typing.Callable[[], RunStatus]) -> None:
-        """Begin; the publishers live as long as the node."""
         self._node, self._status = node, status
         self._published_s = 0.0
         self._state = ''
@@ -104,11 +103,6 @@ class RunControl:
         self, node: Node, owner: ClockOwner, clock: LockstepClock, *, why: str,
         live_parameters: typing.Collection[str] = (),
     ) -> None:
-        """Offer the services.
-
-        :param why: why other parameters cannot be set, as the end of a sentence
-        :param live_parameters: names of further ones that can
-        """
         self.phase = RunState.STARTING
         self.reason = ''                     # the sentence for the phase, if there is one
         self.unasked = ''                    # why the run ends, if that was not asked for
@@ -139,10 +133,7 @@ class RunControl:
     def status(
         self, state: RunState, level: int, sentence: str, lifecycle: str, sim_time_us: int,
     ) -> RunStatus:
-        """Return the run status, with the counters of the clock.
-
-        :param sim_time_us: up to which time all is complete
-        """
+        """Return the run status, with the counters of the clock."""
         clock = self._clock
         return RunStatus(
             state, sentence, level, self.run, self.resets, lifecycle,

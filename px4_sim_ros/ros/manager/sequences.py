@@ -43,10 +43,7 @@ def start(
     nodes: Nodes, deadline_s: float,
     find_unmatched: typing.Callable[[dict[str, NodeStatus]], str],
 ) -> Sequence[None]:
-    """Configure those that are not, activate all, and wait until all endpoints are matched.
-
-    :param find_unmatched: returns what is missing, '' for nothing
-    """
+    """Configure those that are not, activate all, and wait until all endpoints are matched."""
     for node in reversed(nodes):
         yield from node.configure()
     for node in reversed(nodes):

@@ -97,10 +97,6 @@ class StandardControl:
         status: typing.Callable[[], RunStatus], services: LongServices,
         features: typing.Callable[[], typing.Iterable[int]],
     ) -> None:
-        """Offer the services.
-
-        :param features: numbers of `SimulatorFeatures` that others have beside those of this
-        """
         self._owner, self._clock, self._control = owner, clock, control
         self._status, self._features = status, features
         self._stopped_run = 0        # the run that was asked to stand at its beginning
@@ -203,10 +199,7 @@ class StandardControl:
         conclude(response, Result.RESULT_OPERATION_FAILED, sentence)
 
     def _begin_again(self, *, is_paused: bool | None = None) -> Sequence[str]:
-        """Begin again at time 0; return why that has failed, '' if it has not.
-
-        :param is_paused: whether time is paused then; None: as before
-        """
+        """Begin again at time 0; return why that has failed, '' if it has not."""
         refusal = self._control.begin_again()
         if refusal:
             return refusal
@@ -232,12 +225,6 @@ class StandardEntities:
         self, node: PollingNode, owner: Owner, host: BlockHost, vehicles: VehicleControl | None,
         name: str, services: LongServices,
     ) -> None:
-        """Offer the services.
-
-        :param host: of the blocks of this process
-        :param vehicles: those of a fleet; without it there is one, which stays
-        :param name: of that one
-        """
         self._owner, self._host, self._vehicles, self._name = owner, host, vehicles, name
         self._services = [
             node.create_service(GetEntities, 'get_entities', self._on_get_entities),
@@ -417,7 +404,6 @@ class StandardServices:
     """Joins `StandardControl` and `StandardEntities`."""
 
     def __init__(self, manager: ManagerNode, host: BlockHost, clock: LockstepClock) -> None:
-        """Offer the services."""
         services = LongServices(manager)
         name = pathlib.PurePath(manager.get_parameter('vehicle').value).stem
         self._entities = StandardEntities(

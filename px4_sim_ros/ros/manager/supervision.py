@@ -38,7 +38,6 @@ class Supervision:
     """Watches over the steps of a run."""
 
     def __init__(self, manager: ManagerNode, driver: ClockDriver, bring_up: BringUp) -> None:
-        """Subscribe to what the nodes report by themselves."""
         self._manager, self._driver, self._bring_up = manager, driver, bring_up
         self._clock = driver.clock
         self.unrecorded = ''                   # why the recorder has ended, if it has

@@ -59,13 +59,6 @@ class VehicleControl:
         self, node: StrictLifecycleNode, owner: Owner, runner: Runner, driver: ClockDriver,
         nodes: typing.Sequence[ManagedNode], vehicles: typing.Sequence[str],
     ) -> None:
-        """Offer the services.
-
-        :param node: the manager
-        :param runner: of its process
-        :param nodes: all that are managed
-        :param vehicles: by namespace
-        """
         self._node, self._owner = node, owner
         self._runner, self._driver = runner, driver
         self._nodes, self._vehicles = nodes, vehicles
@@ -147,10 +140,7 @@ class VehicleControl:
             clock.is_held = False
 
     def _wait_until_taken(self, vehicle: str, next_us: int) -> Sequence[None]:
-        """Wait until the process of a vehicle waits for a time, 0: for none.
-
-        :raises TransitionError: it does not answer
-        """
+        """Wait until the process of a vehicle waits for a time, 0: for none."""
         node, = (node for node in self._nodes if node.name == f'{vehicle}/dynamics')
         deadline_s = time.monotonic() + _TAKEN_TIMEOUT_S
         while (yield from node.status()).waits_for_us != next_us:

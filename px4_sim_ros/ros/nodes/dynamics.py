@@ -62,10 +62,6 @@ class ManagerWatch:
     def __init__(
         self, node: Node, last_step_us: typing.Callable[[], int], *, of_fleet: bool = False,
     ) -> None:
-        """Begin; nothing is missed before the first status of the manager.
-
-        :param of_fleet: the node is of one vehicle of several
-        """
         self._node = node
         self._last_step_us = last_step_us
         self._missed = False

@@ -33,10 +33,7 @@ class HilBridgeNode(BlockNode):
         self._idle_timer = create_wall_timer(self, _IDLE_S, self._idle)
 
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
-        """Make the block, whose link is reported on.
-
-        :raises ParameterError: its vehicle cannot begin again, since other processes run on
-        """
+        """Make the block, whose link is reported on."""
         hil = typing.cast(HilParameters, configuration.own)
         if hil.on_waiting == 'begin_again' and (
                 qualified(self.vehicle, 'dynamics') not in self._host.nodes):

@@ -207,10 +207,7 @@ class RecorderNode(PollingNode, GraphNode):
                 for data in taken(subscription)]
 
     def _gather(self) -> list[Message]:
-        """Return the messages of all steps that are whole by now.
-
-        :raises LostError: a message was lost
-        """
+        """Return the messages of all steps that are whole by now."""
         collector = self._collector
         if collector is None:
             return []       # the run is over

@@ -57,12 +57,6 @@ class TfBroadcaster(Node):
     def __init__(
         self, configurations: typing.Mapping[str, Configuration], **options: typing.Any,
     ) -> None:
-        """Publish what is fixed, and begin.
-
-        :param configurations: of the vehicles by namespace; that of one alone is ''
-        :param options: those of every ROS node
-        :raises ParameterError: there is no tf2_msgs
-        """
         super().__init__('tf_broadcaster', **options)
         try:
             self._kind = message_class(side_topics.TF.type)
@@ -121,12 +115,6 @@ class VisualizerNode(Node):
     def __init__(
         self, configuration: Configuration, *, of_fleet: bool = False, **options: typing.Any,
     ) -> None:
-        """Begin.
-
-        :param configuration: of the graph that is looked at
-        :param of_fleet: it is one vehicle of several, whose manager has no namespace
-        :param options: those of every ROS node
-        """
         super().__init__('visualizer', **options)
         rate_hz = self.declare_parameter('rate_hz', _RATE_HZ, ParameterDescriptor(
             description='pictures a second of wall time', read_only=True,
@@ -298,12 +286,7 @@ class VisualizerNode(Node):
 def run(
     make: typing.Callable[[], Node], arguments: typing.Sequence[str],
 ) -> None:
-    """Publish until a signal comes.
-
-    :param make: returns the node that publishes
-    :param arguments: `--ros-args` and what follows
-    :raises ParameterError: ROS refuses the arguments, or there is no tf2_msgs
-    """
+    """Publish until a signal comes."""
     stop = Stop()
     with ros_session(arguments):
         os.nice(OBSERVER_NICENESS)

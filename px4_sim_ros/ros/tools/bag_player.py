@@ -54,7 +54,6 @@ def play(
     :param rate: simulated over wall time; 0 is as fast as possible
     :param start_s: simulated time at which it begins, also when it begins again
     :param namespace: of what is published; that of the run when None
-    :raises ParameterError: it cannot be played so, or another node publishes /clock
     :raises BagError: a file of the bag cannot be read
     """
     if not 0.0 <= start_s < math.inf:
@@ -86,10 +85,7 @@ def play(
 
 
 def _be_alone(node: Node) -> None:
-    """Look around for a while.
-
-    :raises ParameterError: another node publishes /clock
-    """
+    """Look around for a while."""
     deadline_s = time.monotonic() + _LOOK_AROUND_S
     while time.monotonic() < deadline_s:
         rclpy.spin_once(node, timeout_sec=_SPIN_S)
@@ -124,15 +120,11 @@ def _profile(topic: str) -> QoSProfile:
 
 
 class BagPlayer(parameters.ParameterValidation, Node):
-    """Takes the place of the manager: time runs with what was recorded.
-
-    The manager's own status and diagnostics are not played: this publishes them in its name.
-    """
+    """Takes the place of the manager: time runs with what was recorded."""
 
     def __init__(
         self, bag: BagReader, values: FlatParameters, start_us: int, loop: bool, namespace: str,
     ) -> None:
-        """Stand still before the start; `go_on` does all else."""
         super().__init__(
             _NAME, namespace=namespace, enable_rosout=False,
             automatically_declare_parameters_from_overrides=True,
@@ -178,10 +170,7 @@ class BagPlayer(parameters.ParameterValidation, Node):
             self._control.state, 0, f'plays {self._tape.bag.folder}', 'active', self.time_us)
 
     def go_on(self) -> bool:
-        """Do what is next and return True; return False if that is nothing for now.
-
-        :raises ParameterError: the recording ends before the start
-        """
+        """Do what is next and return True; return False if that is nothing for now."""
         if self._control.phase is RunState.STOPPING:
             self.finished = time.monotonic() > self._over_s
             return False

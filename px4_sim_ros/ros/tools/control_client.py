@@ -63,10 +63,6 @@ class Control:
     """Talks to the manager of a graph."""
 
     def __init__(self, namespace: str) -> None:
-        """Join the ROS domain of the graph.
-
-        :raises ParameterError: the namespace is wrong
-        """
         self._joined = contextlib.ExitStack()
         self.node = self._joined.enter_context(
             ros_node(f'control_{os.getpid()}', namespace=namespace))
@@ -161,12 +157,7 @@ class Control:
             raise ControlError(result.reason)
 
     def fault(self, event: str) -> str:
-        """Let the scenario do something more; return the name of the event.
-
-        :param event: as in a scenario file, as YAML
-        :raises ParameterError: naming what is wrong with it
-        :raises ControlError: it did not answer, or there is no scenario
-        """
+        """Let the scenario do something more; return the name of the event."""
         request = SetParameters.Request(
             parameters=[Parameter('event', value=event).to_parameter_msg()])
         result = self._call(SetParameters, 'scenario/do', request).results[0]
@@ -221,10 +212,7 @@ class Control:
         return line if status.sentence == status.state else f'{line}: {status.sentence}'
 
     def _wait_for_steps(self, goal: int) -> None:
-        """Wait until so many steps are complete, however long that takes.
-
-        :raises ControlError: something holds time back
-        """
+        """Wait until so many steps are complete, however long that takes."""
         run, count = self.status.run, self.statuses.count
         steps, since_s = self.steps, time.monotonic()      # that were complete, and since when
 
@@ -275,10 +263,7 @@ class Control:
         return sorted(found, key=_place)
 
     def _check_sensor(self, name: str) -> None:
-        """Check that the graph has a sensor.
-
-        :raises ControlError: it has not, and which it has
-        """
+        """Check that the graph has a sensor."""
         if not self.comes(lambda: name in self.managed(), _KNOWN_TIMEOUT_S):
             sensors = [other for other in self.managed()
                        if graph.spec_of(other.rpartition('/')[2]).model]

@@ -58,14 +58,6 @@ class FlightMonitor:
         on_report: typing.Callable[[str, int, dict[str, str]], None], namespace: str = '',
         on_encounter: typing.Callable[[Encounter | list[Nearest]], None] = lambda found: None,
     ) -> None:
-        """Join ROS as a node.
-
-        :param listeners: by vehicle; one alone has no name
-        :param on_report: called with the name of a node, the simulated time in us and the values
-            of its diagnostics
-        :param on_encounter: called when two vehicles come near each other, and at the end with
-            the least distances
-        """
         self._listeners, self._on_report = listeners, on_report
         # What has come: handed on outside the executor, which writes a traceback of any exception.
         self._arrived: collections.deque[typing.Callable[[], None]] = collections.deque()
@@ -149,11 +141,7 @@ class FlightMonitor:
         return '' if self._watch.last is None else self._watch.last.unrecorded
 
     def is_matched(self, nodes: typing.Iterable[str], *, viewer: bool) -> bool:
-        """Return whether nothing of a flight is missed.
-
-        :param nodes: whose diagnostics are needed
-        :param viewer: whether a viewer has to be subscribed
-        """
+        """Return whether nothing of a flight is missed."""
         has_poses = all(pose.get_publisher_count() for pose in self._poses.values())
         return bool(has_poses and self.run and self._all_report(nodes)
                     and (not viewer or self._viewer_is_subscribed()))

@@ -27,12 +27,6 @@ class FlownWatch:
     """Follows what the nodes of a graph say about themselves, up to the end of the mission."""
 
     def __init__(self, node: Node, autopilot: str, shares_core: bool) -> None:
-        """Listen.
-
-        :param node: in the namespace of the graph
-        :param autopilot: `embedded` or `px4`
-        :param shares_core: the step and PX4 are on one core, where PX4 goes first
-        """
         self._namespace = node.get_namespace()
         self._autopilot, self._shares_core = autopilot, shares_core
         self._subscription = node.create_subscription(

@@ -72,7 +72,6 @@ class RunSorter:
     _AHEAD_US = US_PER_S
 
     def __init__(self) -> None:
-        """Begin before the first run: all that comes is of the next."""
         self._begun = False
         self._waited = 0
         self._last_us: dict[str, int] = {}          # of the run, by topic
@@ -131,10 +130,6 @@ class RerunView:
     def __init__(
         self, node: rclpy.node.Node, configuration: Configuration, target: RerunTarget,
     ) -> None:
-        """Listen; a recording begins with the first pose.
-
-        :param configuration: of the graph that is looked at
-        """
         self._configuration, self._target = configuration, target
         self._log: RerunLog | None = None
         self._stream: typing.Any = None
@@ -175,7 +170,6 @@ class RerunView:
         """Show until a signal comes.
 
         :raises ViewerError: the viewer does not take its data
-        :raises ParameterError: it is another graph than the configuration says
         """
         shown_s = time.monotonic()
         try:
@@ -275,12 +269,7 @@ class RerunView:
 
 
 def show_graph(configuration: Configuration, namespace: str, target: RerunTarget) -> None:
-    """Show a graph in a node of its own until SIGINT or SIGTERM comes.
-
-    :param configuration: of the graph
-    :raises ViewerError: the viewer does not take its data
-    :raises ParameterError: the namespace is wrong, or the graph is another one
-    """
+    """Show a graph in a node of its own until SIGINT or SIGTERM comes."""
     stop = Stop()
     with ros_node(VIEWER_NODE, namespace=namespace) as node:
         os.nice(OBSERVER_NICENESS)
