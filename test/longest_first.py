@@ -17,7 +17,7 @@ FILES = (
     'flight/test_sensors_in_flight.py', 'real/test_identification.py', 'flight/test_one_truth.py',
     'ros/test_equality.py', 'recording/test_report.py', 'viewing/test_rerun_target.py',
     'model/test_compiled.py', 'ros/test_nodes.py', 'flight/test_vehicles_fly.py',
-    'recording/test_bag_reader.py', 'flight/test_player.py', 'flight/test_imports.py',
+    'recording/test_bag_reader.py', 'flight/test_imports.py',
     'link/test_hil_decoder.py', 'ros/test_equality_of_vehicles.py',
     'benchmarks/test_benchmarks.py', 'autopilot/test_estimator.py', 'flight/test_unread.py',
     'flight/test_hang.py', 'flight/test_own_autopilot.py', 'link/test_pilot.py',

@@ -18,7 +18,7 @@ from px4_sim_ros.spec.resources import own_arguments
 # Commands that are a function of the same name in a module of that name, with what they are for.
 COMMANDS = {
     'fly': 'fly a mission from start to summary',
-    'replay': 'fly the commands of a recording again, or play it',
+    'replay': 'fly the commands of a recording again',
     'refly': 'fly the mission of a recording again, with its autopilot',
     'compare': 'compare two recordings',
     'campaign': 'fly a scenario many times while something varies in it',

@@ -43,7 +43,7 @@ class PreparedReplay(typing.NamedTuple):
 
 def prepare(
     bag: BagReader, mode: str, survey: Survey, overrides: settings.Settings, folder: pathlib.Path,
-    *, profile: str = '', record: str | None = None, namespace: str = '',
+    *, profile: str = '', record: str | None = None,
 ) -> PreparedReplay:
     """Return a recording, prepared to be flown again."""
     if survey.presence != ALWAYS and mode != 'core':
@@ -52,9 +52,10 @@ def prepare(
             ' mode core only')
     new = new_folder(record if record is not None else folder / 'replay')
     configuration = _configuration(bag, overrides, profile, new, survey.steps)
-    run = dataclasses.replace(RunDescription.of(
-        configuration, mode=mode, autopilot='recording', namespace=namespace,
-        presence=survey.presence), mission=bag.run.mission)
+    run = dataclasses.replace(
+        RunDescription.of(
+            configuration, mode=mode, autopilot='recording', presence=survey.presence),
+        mission=bag.run.mission)
     survey = survey._replace(interruptions=[
         i for i in survey.interruptions if i.sensor in configuration.graph.nodes])
     return PreparedReplay(configuration, run, survey, new)
@@ -195,17 +196,13 @@ def _run_graph(replay: PreparedReplay, folder: pathlib.Path) -> None:
     with domain_claim.claim_start() as stack:
         parameters, described = write_run_files(replay.run, {'': replay.configuration}, folder)
         children = [child for _, child in start_graph(stack, groups, parameters, run=described)]
-        conduct('', replay.survey, children)
+        _conduct(replay.survey, children)
 
 
-def conduct(namespace: str, survey: Survey, children: list[Child]) -> None:
-    """Let a graph that begins paused take the steps of a recording, then end it.
-
-    :param children: its processes, as far as they are ours
-    :raises ControlError: it does not come up, or stands still
-    """
+def _conduct(survey: Survey, children: list[Child]) -> None:
+    """Let a graph that begins paused take the steps of a recording, then end it."""
     from px4_sim_ros.ros.tools.control_client import Control, ControlError
-    with contextlib.closing(Control(namespace)) as control:
+    with contextlib.closing(Control('')) as control:
         def is_up() -> bool:
             for child in children:
                 if child.exit_code is not None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import dataclasses
 import os
 import pathlib
 import shlex
@@ -29,8 +28,7 @@ from launch.utilities import AsyncSafeSignalManager
 from launch_ros.actions import Node
 
 from px4_sim_ros.flight import autopilots
-from px4_sim_ros.flight.replay import prepare, survey
-from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
+from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS
 from px4_sim_ros.launching.viewers import (
     check_fleet_viewers,
     check_viewers,
@@ -42,19 +40,15 @@ from px4_sim_ros.process import domain_claim, signals
 from px4_sim_ros.process.children import SIGNALS_WAIT, die_with_parent
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.recording.bag.fleet_description import describe, vehicles_of, write_run_files
-from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.compile_ahead import compile_ahead
-from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.fleets import Fleet
 from px4_sim_ros.spec.flight_spec import FlightSpec, Options, VehicleSpec, flight_of
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.ros_environment import ros_environment
-from px4_sim_ros.spec.run_parameters import ManagerParameters
 from px4_sim_ros.step.members import Member, process_groups
 from px4_sim_ros.step.pacing import speed_factor
-from px4_sim_ros.viewing.rerun_target import OPEN
 
 # Codes of a process that has ended as it was asked to; the last is that of a command.
 _AS_ASKED = 0, -signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT
@@ -135,49 +129,12 @@ def flight_actions(
              if spec.fleet else viewers(given, spec.configuration, parameters, bounded(given)))
     return [
         *surroundings(claim),
-        *_world(given, vehicles_of(description), parameters, run, essential,
+        *_world(given, vehicles_of(description), parameters, run,
                 spec.optional_nodes, spec.own_classes, spec.remaps),
         *(action for vehicle in spec.vehicles if vehicle.autopilot != 'none'
           for action in _autopilot(given, vehicle, run)),
         *shown,
     ]
-
-
-def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return all actions of a launch that flies a recording again.
-
-    :raises BagError: one sentence about the recording
-    """
-    given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
-    check_viewers(given)
-    folder = _own_folder(context)
-    bag = BagReader(given['bag'])
-    claim = domain_claim.claim_start()
-    replay = prepare(
-        bag, given['mode'], survey(bag), {}, pathlib.Path(folder.name),
-        record=given['record'] or None, namespace=given['namespace'])
-    configuration = replay.configuration
-    # To be watched: otherwise it is over before there is a window.
-    if given['rviz'] == 'true' or given['viewer'] == OPEN:
-        configuration = _in_real_time(configuration)
-    file, run = write_run_files(
-        replay.run, {'': configuration}, pathlib.Path(folder.name))
-    return [
-        *surroundings(claim),
-        *viewers(given, configuration, file, bounded(given)),
-        *_world(given, vehicles_of(replay.run), file, run, required),
-        *essential(Node(
-            package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
-            namespace=given['namespace'],
-            arguments=['replay', given['bag'], '--namespace', given['namespace'],
-                       '--join', str(replay.bag)], **bounded(given))),
-    ]
-
-
-def _in_real_time(configuration: Configuration) -> Configuration:
-    manager = dataclasses.replace(
-        configuration.of_node('manager', ManagerParameters), speed_factor=1.0)
-    return configuration.with_node('manager', manager)
 
 
 def begin(
@@ -239,14 +196,6 @@ def essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
         target_action=process, on_exit=_end_launch))]
 
 
-def required(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
-    """Return a process and what ends the launch if it fails; it may end well before others do."""
-    def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
-        return _end_launch(event, context) if event.returncode not in _AS_ASKED else None
-
-    return [process, RegisterEventHandler(OnProcessExit(target_action=process, on_exit=end))]
-
-
 def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
     """End the launch, with exit code 1 if the process has failed, also while the launch ends."""
     if event.returncode not in (_AS_ASKED if context.is_shutdown else (0,)):
@@ -256,13 +205,10 @@ def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
 
 def _world(
     given: typing.Mapping[str, str], members: typing.Sequence[Member], parameters: pathlib.Path,
-    run: pathlib.Path,
-    started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
-    optional: typing.Container[str] = (),
-    own_classes: typing.Mapping[str, str] | None = None, remaps: typing.Sequence[str] = (),
+    run: pathlib.Path, optional: typing.Container[str],
+    own_classes: typing.Mapping[str, str], remaps: typing.Sequence[str],
 ) -> list[LaunchDescriptionEntity]:
-    """Return the processes of the graph, each with what `started` adds to it."""
-    own = own_classes or {}
+    """Return the processes of the graph."""
     is_fleet = bool(members[0].vehicle)
     actions: list[LaunchDescriptionEntity] = []
     for names in process_groups(members, given['mode']):
@@ -270,11 +216,12 @@ def _world(
             # Of a fleet none: it would be that of all nodes, in place of their vehicles'.
             package=PACKAGE, executable='world', namespace=given.get('namespace'),
             arguments=[*names, '--run', str(run),
-                       *node_overrides.arguments(own, own if is_fleet else names)],
+                       *node_overrides.arguments(
+                           own_classes, own_classes if is_fleet else names)],
             exec_name=names[0] if len(names) == 1 else 'world',
             remappings=[tuple(rule.split(':=')) for rule in remaps],
             parameters=[str(parameters)], output='screen', **bounded(given))
-        actions += [node] if names[0] in optional else started(node)
+        actions += [node] if names[0] in optional else essential(node)
     return actions
 
 

@@ -87,16 +87,3 @@ FLEET_ARGUMENTS: dict[str, Argument] = {
         'instance', 'speed_factor', 'paused', 'seed', 'record', 'params_file', 'nodes', 'rviz',
         'publish_tf', 'log_level')},
 }
-
-# Those of the launch file that flies a recording again.
-REPLAY_ARGUMENTS: dict[str, Argument] = {
-    'bag': Argument(None, 'Folder of a recording.'),
-    'mode': ARGUMENTS['mode'],
-    'record': Argument('', 'Folder for what comes of it; without it, it is not kept.'),
-    'namespace': ARGUMENTS['namespace'],
-    'rviz': ARGUMENTS['rviz']._replace(
-        description=ARGUMENTS['rviz'].description + ' The replay is then at real time.'),
-    'publish_tf': ARGUMENTS['publish_tf'],
-    'log_level': ARGUMENTS['log_level'],
-    'viewer': ARGUMENTS['viewer'],
-}

@@ -13,7 +13,7 @@ import pytest
 
 from docs import make_tables as tables
 from px4_sim_ros.cli import command_line, fly
-from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
+from px4_sim_ros.launching.arguments import ARGUMENTS, FLEET_ARGUMENTS
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.spec.configuration import load_configuration, profile_parameters
 from px4_sim_ros.spec.files import load_mission
@@ -150,8 +150,7 @@ def test_commands_of_modules_exist(words, monkeypatch):
 def test_launch_arguments_exist():
     launches = [words for words in commands('ros2') if words[1] == 'launch']
     assert len(launches) >= 3
-    declared = {'iris.launch.py': ARGUMENTS, 'replay.launch.py': REPLAY_ARGUMENTS,
-                'fleet.launch.py': FLEET_ARGUMENTS}
+    declared = {'iris.launch.py': ARGUMENTS, 'fleet.launch.py': FLEET_ARGUMENTS}
     for words in launches:
         assert (ROOT / 'launch' / words[3]).is_file()
         for word in words[4:]:
@@ -201,8 +200,7 @@ def test_viewers_can_be_asked_for_in_all_launch_files():
     text = '\n'.join((ROOT / 'px4_sim_ros' / 'launching' / name).read_text(encoding='utf-8')
                      for name in ('actions.py', 'viewers.py'))
     for function, declared in (('options_of', ARGUMENTS), ('_world', ARGUMENTS),
-                               ('replay_actions', REPLAY_ARGUMENTS),
-                               ('viewers', ARGUMENTS), ('viewers', REPLAY_ARGUMENTS)):
+                               ('viewers', ARGUMENTS)):
         body = re.search(rf'^def {function}\(.*?(?=^def |\Z)', text, re.M | re.S)[0]
         read = set(re.findall(r"given\['(\w+)'\]", body))
         assert read and read <= set(declared), function

@@ -162,9 +162,6 @@ def test_a_replay_stops_and_starts_sensors_as_they_were(mode, interrupted, tmp_p
     (['--set', 'hil_bridge.on_stall=fail'],
      'hil_bridge: a replay has no bridge, since the commands are those of the recording'),
     (['--set', 'recorder.flush_us=100000'], 'recorder: a replay sets the parameters'),
-    (['--play', '--seed', '3'], 'play: it only publishes'),
-    *((words, f'{words[0][2:]}: only with --play, since a replay flies all steps') for words in (
-        ['--start', '10'], ['--rate', '2'], ['--paused'], ['--loop'], ['--start', '0'])),
 ], ids=lambda words: ' '.join(words) if isinstance(words, list) else '')
 def test_a_replay_that_cannot_be(words, sentence, short, here):
     result = here('replay', short, *words)

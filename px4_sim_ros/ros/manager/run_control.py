@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run control: the services `sim/pause`, `resume`, `step`, `reset`, `stop` and live parameters.
 
-Manager and bag player have it in common. It changes what the clock allows; the owner of the
-clock takes the steps.
+It changes what the clock allows; the owner of the clock takes the steps.
 """
 from __future__ import annotations
 
