@@ -23,7 +23,7 @@ FILES = (
     'flight/test_hang.py', 'flight/test_own_autopilot.py', 'link/test_pilot.py',
     'flight/test_signals.py', 'flight/test_bad_input.py', 'campaign/test_campaign_command.py',
     'docs/test_pages.py', 'recording/test_comparison.py', 'link/test_link_fuzz.py',
-    'recording/test_rosbag2_import.py', 'test_package.py', 'model/test_ground_contact.py',
+    'test_package.py', 'model/test_ground_contact.py',
     'flight/test_view_live.py', 'link/test_lockstep.py', 'flight/test_top.py',
     'model/test_imu.py', 'docs/test_troubleshooting.py', 'ros/test_control.py',
     'flight/test_cost_of_scenarios.py',

@@ -8,10 +8,8 @@ import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import threading
 import time
 
 import psutil
@@ -21,21 +19,18 @@ from mavlink_frames import controls_frame
 from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import StandInAutopilot
 
-from benchmarks import ceiling, kinds, peers, results
+from benchmarks import ceiling, kinds, results
 from benchmarks.__main__ import main
 from benchmarks.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
-from benchmarks.machine import Usage, name_of
+from benchmarks.machine import name_of
 from benchmarks.results import Results, Round
 from benchmarks.trivial_peer import Answers
 from benchmarks.worlds import Window, WorkLog
-from px4_sim_ros.flight.instances import PAYLOAD_REMOTE_PORT, own_instance
+from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.link.hil.codec import HilEncoder
-from px4_sim_ros.link.hil.server import port_of
-from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.step import graph
 
 STEP_US = 4000
 G = 9.80665
@@ -94,34 +89,6 @@ def test_the_figures_are_there(measured):
 
 
 @pytest.mark.process
-def test_the_parts_are_those_of_the_mode(measured):
-    _, figures = measured
-    nodes = set(graph.of_instances({}).nodes)
-    parts = {name: set(kind['parts_us']) for name, kind in figures['kinds'].items()}
-    assert parts == {'core/trivial': {'models', 'hil_bridge', 'autopilot', 'rest'},
-                     'composed/trivial/subscriber': nodes | {'autopilot', 'rest'}}
-
-
-@pytest.mark.process
-def test_the_processes_are_named(measured):
-    _, figures = measured
-    processes = {name: kind['processes'] for name, kind in figures['kinds'].items()}
-    assert set(processes['core/trivial']) == {'world', 'trivial peer'}
-    assert set(processes['composed/trivial/subscriber']) == {
-        'monitor', 'graph', 'trivial peer', 'subscriber'}
-    for each in processes.values():
-        assert all(p['memory_mib'] > 1.0 and p['cpu_percent'] >= 0.0 for p in each.values())
-
-
-@pytest.mark.process
-def test_the_subscriber_gets_every_topic_of_the_step(measured):
-    _, figures = measured
-    flight, = figures['kinds']['composed/trivial/subscriber']['rounds']
-    assert set(flight['received']) == set(graph.of_instances({}).topics)
-    assert flight['received']['ground_truth/odom'] > 500       # of 2 s and more
-
-
-@pytest.mark.process
 def test_the_table_has_the_same_figures(measured):
     text, figures = measured
     factor = figures['kinds']['core/trivial']['real_time_factor']['median']
@@ -165,19 +132,6 @@ def test_bad_input_is_told_before_anything_starts(words, sentence, monkeypatch, 
     monkeypatch.setattr(sys, 'argv', ['benchmarks', *words])
     assert main() == 2
     assert capsys.readouterr().err.startswith(f'benchmarks: {sentence}')
-
-
-@pytest.mark.process
-def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
-    (tmp_path / 'bin').mkdir()
-    (tmp_path / 'etc').mkdir()
-    px4 = tmp_path / 'bin' / 'px4'
-    px4.write_text('#!/bin/sh\nexit 3\n')
-    px4.chmod(0o755)
-    result = run('--quick', '--only', 'core/px4', '--px4-dir', tmp_path)
-    assert result.returncode == 1
-    assert re.fullmatch(
-        r'benchmarks: (ceiling|core/px4): PX4 has ended with exit code 3\n', result.stderr)
 
 
 @pytest.mark.process
@@ -225,46 +179,6 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
         'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
 
 
-def test_a_pattern_that_leaves_nothing_to_fly_is_refused():
-    with pytest.raises(
-            ParameterError, match=r'^only = .*: with --px4-schedule all-cores it is the same'):
-        kinds.selected(['ceiling/all-cores'], px4=True, px4_schedule='all-cores')
-
-
-def test_a_peer_that_is_not_there_cannot_be_chosen():
-    with pytest.raises(ParameterError, match=r"^only = 'jmavsim': is not there; --jmavsim-dir"):
-        kinds.selected(['jmavsim'], px4=True, peers=['sih'])
-
-
-def test_a_jmavsim_that_was_not_built_is_told(tmp_path):
-    with pytest.raises(ParameterError, match=r'^jmavsim_dir = .*: has no out/production/jmavsim'):
-        peers.find_jmavsim(str(tmp_path))
-
-
-def test_the_time_of_a_peer_is_that_of_its_px4(instance, tmp_path):
-    """Whoever flies it: PX4 says what time it is, and how high it is."""
-    world = peers.PeerWorld(kinds.SIH, instance, '', tmp_path)
-    stop = threading.Event()
-    thread = threading.Thread(target=world.run, args=(stop,))
-    thread.start()
-    px4 = mavlink.MAVLink(None, srcSystem=instance + 1, srcComponent=1)
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-            link.connect(('127.0.0.1', PAYLOAD_REMOTE_PORT + instance))
-            link.send(px4.global_position_int_encode(7, 0, 0, 0, 10_250, 0, 0, 0, 0).pack(px4))
-            link.send(px4.attitude_encode(12_004, 0, 0, 0, 0, 0, 0).pack(px4))
-            deadline_s = time.monotonic() + 10.0
-            while not world.log.latest_us:
-                assert time.monotonic() < deadline_s
-                time.sleep(0.01)
-    finally:
-        stop.set()
-        thread.join()
-        world.close()
-    assert world.log.latest_us == 12_004_000
-    assert world.height_m == 10.25
-
-
 def test_an_instance_that_is_in_use_is_not_taken():
     """Neither one with a port that is bound, nor one that another benchmark has reserved."""
     with own_instance(of_px4=True, flies_here=False) as free:
@@ -275,33 +189,6 @@ def test_an_instance_that_is_in_use_is_not_taken():
         program.bind(('127.0.0.1', 14540 + free))
         with own_instance(of_px4=True) as other:
             assert other != free
-
-
-@pytest.mark.parametrize(('words', 'name'), [
-    ('python -m px4_sim_ros.ros.world manager imu --ros-args -p x', 'graph'),
-    ('python -m px4_sim_ros.ros.world imu --ros-args -p x', 'imu'),
-    ('python -m px4_sim_ros.autopilot.process --instance 3', 'embedded autopilot'),
-    ('/x/build/bin/px4 -d -i 3', 'px4'), ('/tmp/y/ceiling port=4560', 'ceiling')])
-def test_processes_are_named_by_what_they_run(words, name):
-    assert name_of(words.split()) == name
-
-
-def test_the_start_script_of_px4_is_no_process_of_the_flight(tmp_path):
-    px4 = tmp_path / 'px4'
-    px4.write_text('#!/bin/sh\nsleep 60 &\necho started\nwait\n')
-    px4.chmod(0o755)
-    before = Usage('world')
-    before.begin()
-    others = [used.name for used in before.end()]       # of tests that this worker ran before
-    # As the kernel runs a script its name is the interpreter's: PX4 is a binary.
-    with subprocess.Popen(['bash', '-c', f'exec -a {px4} sh {px4}'], stdout=subprocess.PIPE,
-                          text=True, start_new_session=True) as process:
-        assert process.stdout.readline() == 'started\n'
-        usage = Usage('world')
-        usage.begin()
-        names = [used.name for used in usage.end()]
-        os.killpg(process.pid, signal.SIGKILL)
-    assert sorted(names) == sorted(['px4', *others]) and 'world' in others
 
 
 # Figures
@@ -324,23 +211,6 @@ def test_each_part_is_measured_by_its_own_words():
     assert figures.total_us == pytest.approx(1000.0)
     assert figures.parts_us == pytest.approx(
         {'hil_bridge': 100.0, 'autopilot': 400.0, 'dynamics': 250.0, 'rest': 250.0})
-
-
-def test_a_window_is_covered_when_all_have_spoken_twice_and_it_is_long_enough():
-    log = WorkLog()
-    window = Window(1000, 4000, 2.0, 100_000)
-    log.add_wall(500, 0.0)
-    for time_us in (1000, 5000, 9000):
-        assert not log.covers(window)
-        log.add_wall(time_us, 2.5e-4 * time_us)
-    log.add_busy('imu', 900, 1.0)
-    log.add_busy('imu', 4900, 1.0)
-    assert not log.covers(window)
-    log.add_busy('imu', 8900, 1.0)
-    assert log.covers(window)
-    assert not log.covers(window._replace(least_wall_s=2.1))
-    assert log.covers(window._replace(least_wall_s=2.1, most_us=8000))
-    assert not log.covers(window._replace(least_us=8001))
 
 
 def flight(factor, waiting_us=100.0):
@@ -389,15 +259,6 @@ def test_the_first_table_has_us_the_peers_and_the_ceiling():
 
 
 # The trivial peer
-
-@pytest.mark.parametrize('time_us', [4000, 255 * 4000, 123_456_789_000, 2**48, 2**63 - 1])
-def test_the_peer_answers_with_the_time_that_it_was_told(time_us):
-    answer, = parsed(Answers(7, [0.25] * 16).to(frames(time_us)))
-    assert answer.get_type() == 'HIL_ACTUATOR_CONTROLS'
-    assert answer.time_usec == time_us
-    assert answer.get_srcSystem() == 7
-    assert (answer.mode, answer.flags) == (129, 1)
-    assert list(answer.controls) == [0.25] * 16
 
 
 def test_the_peer_answers_the_first_imu_only_whatever_the_pieces():
@@ -453,20 +314,6 @@ def server(tmp_path, request):
 
 
 @pytest.mark.process
-def test_what_the_ceiling_says_of_an_error_is_told(tmp_path, instance):
-    """Its port is in use."""
-    if ceiling.compiler() is None:
-        pytest.skip('no C compiler')
-    port = port_of(instance)
-    configuration = load_configuration(None, {'hil_bridge': {'instance': instance}})
-    with socket.create_server(('127.0.0.1', port)):
-        world = ceiling.CeilingWorld(ceiling.build(tmp_path), configuration, tmp_path)
-        with contextlib.closing(world), pytest.raises(
-                RuntimeError, match=f'^the ceiling: port {port}: Address already in use$'):
-            world.run(threading.Event())
-
-
-@pytest.mark.process
 @pytest.mark.parametrize('server', [0], indirect=True)
 def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
     autopilot, lines, _ = server
@@ -496,22 +343,3 @@ def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
     assert float(second[3]) == pytest.approx((gps.alt - 488_000) / 1e3, abs=0.01)
     assert int(second[1]) - int(first[1]) > int(second[2]) - int(first[2]) > 0
     assert second[4] == '0'
-
-
-@pytest.mark.process
-@pytest.mark.parametrize('server', [5], indirect=True)
-def test_the_ceiling_waits_for_its_answer_awake_and_refuses_wrong_ones(server):
-    autopilot, _, process = server
-    receive(autopilot, STEP_US)
-    slept = process.num_ctx_switches().voluntary
-    autopilot.send(controls_frame(STEP_US))
-    receive(autopilot, 2 * STEP_US)
-    damaged = bytearray(controls_frame(2 * STEP_US))
-    struct.pack_into('<H', damaged, len(damaged) - 2, 0)
-    autopilot.send(damaged + controls_frame(STEP_US))
-    autopilot.socket.settimeout(0.1)
-    with pytest.raises(TimeoutError):
-        autopilot.messages()
-    assert process.num_ctx_switches().voluntary == slept
-    autopilot.send(controls_frame(2 * STEP_US))
-    receive(autopilot, 3 * STEP_US)

@@ -37,42 +37,6 @@ TYPES = {'/' + name.removeprefix('/'): type_name for name, type_name in itertool
 
 ABSOLUTE = {name for name in (*graph.TOPICS, *side_topics.RECORDED) if name.startswith('/')}
 
-# The panels of this kind of layout file and what can be set in them, as in the source of
-# Lichtblick 1.28.1, the open fork of Foxglove: packages/suite-base/src/panels. All panels have
-# `foxglovePanelTitle` as well; the fork has another name for it.
-PANELS = {
-    '3D': {'cameraState', 'followMode', 'followTf', 'scene', 'transforms', 'topics', 'layers',
-           'publish', 'imageMode'},
-    'DiagnosticSummary': {'minLevel', 'pinnedIds', 'topicToRender', 'hardwareIdFilter',
-                          'sortByLevel', 'secondsUntilStale'},
-    'Plot': {'paths', 'minXValue', 'maxXValue', 'minYValue', 'maxYValue', 'showLegend',
-             'legendDisplay', 'showPlotValuesInLegend', 'showXAxisLabels', 'showYAxisLabels',
-             'isSynced', 'xAxisVal', 'xAxisPath', 'xAxisLabel', 'yAxisLabel',
-             'followingViewWidth', 'sidebarDimension'},
-    'RawMessages': {'diffEnabled', 'diffMethod', 'diffTopicPath', 'expansion',
-                    'showFullMessageForDiff', 'topicPath', 'fontSize'},
-    'RosOut': {'searchTerms', 'minLogLevel', 'topicToRender', 'nameFilter'},
-    'StateTransitions': {'isSynced', 'paths', 'xAxisMaxValue', 'xAxisMinValue', 'xAxisRange',
-                         'xAxisLabel', 'showPoints'},
-    'Tab': {'activeTabIdx', 'tabs'},
-}
-# Of a curve of a Plot or a line of StateTransitions.
-SERIES = {'value', 'label', 'enabled', 'timestampMethod', 'color', 'showLine', 'lineSize'}
-# Of a topic in the 3D panel, by its type.
-IN_SCENE = {
-    'geometry_msgs/msg/PoseStamped': {
-        'visible', 'type', 'axisScale', 'arrowScale', 'color', 'showCovariance',
-        'covarianceColor'},
-    'nav_msgs/msg/Path': {
-        'visible', 'type', 'axisScale', 'arrowScale', 'lineWidth', 'gradient'},
-    'visualization_msgs/msg/MarkerArray': {
-        'visible', 'color', 'showOutlines', 'selectedIdVariable', 'namespaces'},
-}
-
-# As in the source of PlotJuggler 3.17.1: plotjuggler_app/transforms.
-TRANSFORMS = {'Scale/Offset': {'time_offset', 'value_offset', 'value_scale'},
-              'Derivative': {'radioChecked', 'lineEdit'}}
-
 # A path such as `/topic.field.list[0].inner` or `/topic.list[:]{name=="x"}.value.@derivative`.
 PATH = re.compile(r'(?P<topic>/[\w/]+)(?P<fields>(?:\.\w+(?:\[(?:\d+|:)\](?:\{\w+=="[^"]*"\})?)?)*)'
                   r'(?P<function>\.@derivative)?')
@@ -127,43 +91,13 @@ def texts_in(value):
     return [value] if isinstance(value, str) else []
 
 
-def leaves(node):
-    """Return the panels of a tree, and check it."""
-    if isinstance(node, str):
-        return [node]
-    assert set(node) == {'first', 'second', 'direction', 'splitPercentage'}
-    assert node['direction'] in ('row', 'column')
-    assert 0 < node['splitPercentage'] < 100
-    return leaves(node['first']) + leaves(node['second'])
-
-
 @pytest.fixture(scope='module')
 def rotors():
     return len(load_configuration(None, {}).vehicle.rotors)
 
 
-def test_the_file_of_foxglove_is_a_layout():
-    assert set(FOXGLOVE) == {
-        'configById', 'globalVariables', 'userNodes', 'playbackConfig', 'layout'}
-
-
-def test_each_panel_has_one_place():
-    placed = leaves(FOXGLOVE['layout'])
-    for tabs in panel_configurations('Tab'):
-        placed += [panel for tab in tabs['tabs'] for panel in leaves(tab['layout'])]
-    assert sorted(placed) == sorted(FOXGLOVE['configById'])
-
-
-@pytest.mark.parametrize('panel', FOXGLOVE['configById'])
-def test_panels_and_their_settings_exist(panel):
-    kind, _, identifier = panel.partition('!')
-    assert re.fullmatch('[a-z0-9]+', identifier)
-    assert set(FOXGLOVE['configById'][panel]) <= PANELS[kind] | {'foxglovePanelTitle'}
-
-
 @pytest.mark.parametrize('series', series_of('Plot'), ids=lambda series: series['value'])
 def test_plots_show_numbers(series, rotors):
-    assert set(series) <= SERIES
     kind = type_of(series['value'], rotors)
     # Values of diagnostics are numbers as texts; the viewer converts them.
     assert kind in NUMBERS or (kind == 'string' and series['value'].endswith('.value'))
@@ -172,7 +106,6 @@ def test_plots_show_numbers(series, rotors):
 @pytest.mark.parametrize(
     'series', series_of('StateTransitions'), ids=lambda series: series['value'])
 def test_states_are_texts(series):
-    assert set(series) <= SERIES
     assert type_of(series['value']) == 'string'
 
 
@@ -194,9 +127,7 @@ def test_the_other_panels_show_topics_of_their_types():
 def test_the_scene_has_the_pose_and_what_the_visualizer_shows():
     scene, = panel_configurations('3D')
     assert set(scene['topics']) == {'/ground_truth/pose', *('/' + name for name in VISUAL)}
-    for topic, settings in scene['topics'].items():
-        assert settings['visible']
-        assert set(settings) <= IN_SCENE[TYPES[topic]]
+    assert all(settings['visible'] for settings in scene['topics'].values())
 
 
 def curves():
@@ -253,36 +184,9 @@ def recorded(tmp_path_factory):
     return configuration, series
 
 
-def test_the_tabs_of_plotjuggler_are_complete():
-    window, = PLOTJUGGLER.iter('tabbed_widget')
-    assert (window.get('name'), window.get('parent')) == ('Main Window', 'main_window')
-    for splitter in window.iter('DockSplitter'):
-        sizes = [float(size) for size in splitter.get('sizes').split(';')]
-        assert splitter.get('orientation') in ('-', '|')
-        assert len(splitter) == len(sizes) == int(splitter.get('count'))
-        assert sum(sizes) == pytest.approx(1.0)
-    for tab in window.iter('Tab'):
-        assert [child.tag for child in tab] == ['Container'] * int(tab.get('containers'))
-        assert [child.tag for child in tab[0]] == ['DockSplitter']
-    for area in window.iter('DockArea'):
-        plot, = area
-        assert (plot.tag, plot.get('mode')) == ('plot', 'TimeSeries')
-        names = [curve.get('name') for curve in plot.iter('curve')]
-        assert names
-        assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize('name', sorted({curve.get('name') for curve in curves()}))
 def test_curves_are_in_a_recording(name, recorded):
     assert math.isfinite(recorded[1][name])
-
-
-def test_transforms_exist():
-    for transform in PLOTJUGGLER.iter('transform'):
-        options, = transform
-        assert transform.get('alias')
-        assert options.tag == 'options'
-        assert set(options.attrib) == TRANSFORMS[transform.get('name')]
 
 
 def test_the_height_of_the_gnss_begins_at_home(recorded):
