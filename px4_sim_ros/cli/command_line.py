@@ -12,7 +12,7 @@ from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, sentence
-from px4_sim_ros.process import gc_control, signals
+from px4_sim_ros.process import gc_control, leaving, signals
 from px4_sim_ros.spec.resources import own_arguments
 
 # Commands that are a function of the same name in a module of that name, with what they are for.
@@ -39,8 +39,10 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
 
     :param arguments: those of the process when None; then signals and output are its own as well
     """
-    if arguments is not None:
-        return _run(list(arguments))
+    return leaving.run(_main) if arguments is None else _run(list(arguments))
+
+
+def _main() -> int:
     output.watch()
     try:
         signals.raise_interrupt()

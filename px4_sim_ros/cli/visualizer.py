@@ -11,6 +11,7 @@ import typing
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.process import leaving
 from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import own_arguments
@@ -57,7 +58,8 @@ def _vehicles(options: argparse.Namespace) -> dict[str, Configuration]:
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments is None:
+        return leaving.run(lambda: main(sys.argv[1:]))
     parser = argparse.ArgumentParser(prog='visualizer', description=__doc__)
     add_arguments(parser)
     options = parser.parse_args(own_arguments(arguments))

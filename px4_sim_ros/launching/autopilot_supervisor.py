@@ -21,6 +21,7 @@ from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.messages import event_messages
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.scenario.happening import Happening
+from px4_sim_ros.process import leaving
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.px4.log import loss_of
@@ -148,7 +149,8 @@ def _outlast_graph(node: typing.Any, watch: StatusClient) -> None:
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments is None:
+        return leaving.run(lambda: main(sys.argv[1:]))
     parser = argparse.ArgumentParser(prog='autopilot_supervisor', description=__doc__)
     parser.add_argument('--run', type=pathlib.Path, required=True, metavar='FILE',
                         help='what is flown, as recordings carry it')

@@ -20,7 +20,7 @@ import typing
 import rclpy
 
 from px4_sim_ros.model.errors import ParameterError, RunError
-from px4_sim_ros.process import domain_claim, signals
+from px4_sim_ros.process import domain_claim, leaving, signals
 from px4_sim_ros.px4.shared_core import SharedCore, shared_core_of
 from px4_sim_ros.ros.framework.block_host import BlockHost, HangReport, StepExecutor
 from px4_sim_ros.ros.framework.block_node import BlockNode
@@ -91,9 +91,9 @@ def run(
                 node.trigger_shutdown()
         executor.shutdown()
         for node in nodes:
-            node.destroy_node()
-        rclpy.shutdown()
-        held.close()
+            leaving.at_the_end(node.destroy_node)
+        leaving.at_the_end(rclpy.shutdown)
+        leaving.at_the_end(held.close)
     return max((getattr(node, 'exit_code', 0) for node in nodes), default=0)
 
 
@@ -197,7 +197,8 @@ def _spin(
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments is None:
+        return leaving.run(lambda: main(sys.argv[1:]))
     parser = argparse.ArgumentParser(prog='world', description=__doc__)
     parser.add_argument(
         'nodes', nargs='*', metavar='NODE', default=[],

@@ -25,7 +25,6 @@ ASKED = {
         {'at_s': 9, 'px4_failure': {'unit': 'gps', 'type': 'ok'}},
         {'at_s': 9, 'refused': True, 'px4_failure': {'unit': 'motor', 'type': 'slow'}},
         {'at_s': 10, 'mode': {'to': 'AUTO_LOITER'}}]}
-INSTANCE = 0     # PX4 instances share no ports with those of the other tests
 
 pytestmark = [pytest.mark.process, pytest.mark.px4]
 
@@ -34,8 +33,7 @@ pytestmark = [pytest.mark.process, pytest.mark.px4]
 def test_px4_flies_the_square(mode, tmp_path):
     file = tmp_path / 'summary.json'
     bag = tmp_path / 'bag'
-    result = run('fly', '--mode', mode, '--autopilot', 'px4', '--instance', INSTANCE,
-                 '--summary', file, '--record', bag)
+    result = run('fly', '--mode', mode, '--autopilot', 'px4', '--summary', file, '--record', bag)
     assert result.returncode == 0, result.stderr
     summary = json.loads(file.read_text())
     assert summary['landed']
@@ -60,8 +58,8 @@ def test_what_px4_refuses_fails_the_flight_with_its_own_words(tmp_path):
     """All but POSCTL without sticks is as the scenario says."""
     scenario = tmp_path / 'asked.yaml'
     scenario.write_text(json.dumps(ASKED))
-    result = run('fly', '--mode', 'core', '--autopilot', 'px4', '--instance', INSTANCE,
-                 '--scenario', scenario, '--summary', tmp_path / 'summary.json')
+    result = run('fly', '--mode', 'core', '--autopilot', 'px4', '--scenario', scenario, '--summary',
+                 tmp_path / 'summary.json')
     assert result.returncode == 1, result.stdout
     found = {v['text'].split(':')[0].rpartition(' ')[2]: (v['holds'], v['text']) for v in
              json.loads((tmp_path / 'summary.json').read_text())['expectations']}
@@ -75,7 +73,6 @@ def test_what_px4_refuses_fails_the_flight_with_its_own_words(tmp_path):
 def test_a_name_that_px4_does_not_have_is_refused_before_it_starts(tmp_path):
     scenario = tmp_path / 'asked.yaml'
     scenario.write_text(json.dumps({'px4': {'NO_SUCH_PARAM': 1}}))
-    result = run('fly', '--mode', 'core', '--autopilot', 'px4', '--instance', INSTANCE,
-                 '--scenario', scenario)
+    result = run('fly', '--mode', 'core', '--autopilot', 'px4', '--scenario', scenario)
     assert (result.returncode, result.stdout) == (2, '')
     assert 'px4: NO_SUCH_PARAM: PX4 has no such parameter' in result.stderr

@@ -47,6 +47,27 @@ def run(arguments):
 command_line._run = run
 sys.exit(command_line.main())
 '''
+# Comes when the node is made; then Fast DDS hangs as that is destroyed, and holds the interpreter.
+AS_DDS_HANGS = '''
+import ctypes, os, runpy, sys
+from rclpy.node import Node
+from px4_sim_ros.process import leaving
+from px4_sim_ros.ros.tools import control_client
+class Hanging(Node):
+    def __init__(self, *arguments, **options):
+        init(self, *arguments, **options)
+        os.kill(os.getpid(), number)
+    def destroy_node(self):
+        mutex, lock = (ctypes.c_byte * 64)(), ctypes.PyDLL(None).pthread_mutex_lock
+        lock(mutex)
+        os.kill(os.getpid(), 2)          # an interrupt neither helps nor changes the code
+        lock(mutex)
+number, init = int(sys.argv.pop(1)), Node.__init__
+Node.__init__, Node.destroy_node = Hanging.__init__, Hanging.destroy_node
+leaving._LEAVE_S = 1
+control_client._FOUND_TIMEOUT_S = 0.0
+runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)
+'''
 # Comes while a class is made.
 IN_A_CLASS = '''
 import os, sys
@@ -274,6 +295,16 @@ def test_what_hangs_is_left_by_an_interrupt_also_if_it_seems_to_be_back_by_then(
 def test_what_hangs_is_left_by_an_interrupt_that_came_before_that_was_known():
     result = ended('-c', BEFORE_A_BLOCK_HANGS)
     assert (result.stdout, result.stderr) == ('True\ninterrupted\n', '')
+
+
+@pytest.mark.parametrize('words, number, code, said', [
+    (('px4_sim_ros', 'status'), 0, 1, 'status: no manager was found'),
+    (('px4_sim_ros.ros.world', 'wind'), 15, 0, ''),
+    (('px4_sim_ros.cli.visualizer',), 2, 0, '')])
+def test_a_process_whose_dds_hangs_at_its_end_ends_with_its_code(words, number, code, said):
+    result = ended('-c', AS_DDS_HANGS, str(number), *words)
+    assert result.returncode == code, result.stderr
+    assert said in result.stderr
 
 
 def test_a_loop_that_is_told_of_it_is_not_interrupted():

@@ -18,7 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.process import signals
+from px4_sim_ros.process import leaving, signals
 from px4_sim_ros.spec.ros_environment import ros_environment
 
 # Timers of wall time: what has to happen also while simulated time stands still.
@@ -69,7 +69,7 @@ def ros_session(arguments: typing.Sequence[str] = ()) -> typing.Iterator[None]:
     try:
         yield
     finally:
-        rclpy.shutdown()
+        leaving.at_the_end(rclpy.shutdown)
 
 
 @contextlib.contextmanager
@@ -88,7 +88,7 @@ def ros_node(
         try:
             yield node
         finally:
-            node.destroy_node()
+            leaving.at_the_end(node.destroy_node)
 
 
 def spin_once(node: Node, timeout_s: float) -> None:

@@ -26,6 +26,7 @@ from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.process import leaving
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.session import (
@@ -295,4 +296,4 @@ def run(
             while not stop.asked:
                 spin_once(node, _SPIN_S)
         finally:
-            node.destroy_node()
+            leaving.at_the_end(node.destroy_node)

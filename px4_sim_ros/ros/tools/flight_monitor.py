@@ -22,7 +22,7 @@ from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
-from px4_sim_ros.process import signals
+from px4_sim_ros.process import leaving, signals
 from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.ros.framework.session import make_executor, ros_session
@@ -66,7 +66,7 @@ class FlightMonitor:
         self._joined.enter_context(ros_session())
         # Poses come many times a second: they are polled when there is nothing else to do.
         self._node = PollingNode('flight_monitor', namespace=namespace)
-        self._joined.callback(self._node.destroy_node)
+        self._joined.callback(leaving.at_the_end, self._node.destroy_node)
         # The default executor would be woken by what is polled.
         self._executor = make_executor()
         self._joined.callback(self._executor.shutdown)
