@@ -9,9 +9,6 @@ import os
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
-import time
 
 import pytest
 import yaml
@@ -67,7 +64,8 @@ def rows(text, head):
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Go to a folder with the files of the pages, under the names that they are given there."""
-    vehicle, mission = blocks(VEHICLE, 'yaml')
+    vehicle = (ROOT / 'examples' / 'my_quad.yaml').read_text(encoding='utf-8')
+    mission, = blocks(VEHICLE, 'yaml')
     parameters, = blocks(PX4, 'yaml')
     for name, text in (
             ('my_quad', vehicle), ('first_hop', mission), ('far', parameters)):
@@ -299,14 +297,6 @@ def test_sentences_of_the_link(instance, monkeypatch):
 
 # Time and lockstep.
 
-def test_steps_and_periods():
-    defaults = default_parameters('manager')
-    table = rows(TIME, 'parameter | default in us')
-    assert {row[0] for row in table} == {
-        name for name in defaults if name.startswith('periods_us.') or name == 'step_us'}
-    for name, period_us, rate_hz in table:
-        assert defaults[name] == int(period_us) == 1_000_000 // int(rate_hz)
-
 
 def test_who_is_due():
     periods = default_parameters('manager')
@@ -361,91 +351,6 @@ def test_numbers_of_time():
     with pytest.raises(ParameterError, match=r'at least 0\.01'):
         ManagerParameters.from_mapping('manager', values | {'speed_factor': 0.009})
     assert 'at least 0.01' in CONTROL
-
-
-# For what has no promised bound. Others may use the processor as well.
-PATIENCE_S = 120.0
-
-
-def wait_for(condition, process, timeout_s=PATIENCE_S):
-    """Wait until a condition holds; return whether it does before the process ends or in time."""
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        if process.poll() is not None or time.monotonic() > deadline_s:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def stands_at_us(result):
-    """Return the time in the answer of a command that leaves time paused."""
-    assert result.stdout.startswith('PAUSED at t = '), result
-    return round(float(re.search(r't = (\d+\.\d{6}) s', result.stdout)[1]) * 1e6)
-
-
-def read_lines(file):
-    """Return the lines of the reader of the clock as (times, first us, last us, apart)."""
-    form = r'(\d+) times, from (\d+) us to (\d+) us, apart by (.+) us\n'
-    return [(int(count), int(first_us), int(last_us), apart)
-            for count, first_us, last_us, apart in re.findall(form, file.read_text())]
-
-
-def check_steps(lines, begun_us, count):
-    """Check that some lines are all times of `count` steps, each once.
-
-    The reader takes a second without a message for standing still: on a slow machine one row of
-    steps may be several lines.
-    """
-    next_us = begun_us + STEP_US
-    for times, first_us, last_us, apart in lines:
-        assert first_us == next_us
-        assert last_us == first_us + (times - 1) * STEP_US
-        assert apart == (f'{{{STEP_US}}}' if times > 1 else '0')
-        next_us = last_us + STEP_US
-    assert sum(times for times, *_ in lines) == count
-
-
-@pytest.mark.process
-def test_the_example_with_the_clock(files, instance, here):
-    script, = blocks(CONTROL, 'python')
-    told, = (b for b in blocks(CONTROL, 'text') if 'times, from' in b)
-    with contextlib.ExitStack() as stack:
-        def start(name, end, *command):
-            file = files / name
-            process = stack.enter_context(subprocess.Popen(
-                [sys.executable, *command], stdout=stack.enter_context(file.open('w'))))
-            stack.callback(end, process)
-            return process, file
-
-        flight, said = start('flight', subprocess.Popen.terminate, '-m', 'px4_sim_ros', 'fly',
-                             '--mission', 'hover', '--speed-factor', '1', '--instance',
-                             str(instance))
-        reader, file = start('reader', subprocess.Popen.kill, '-c', script)
-
-        def has_read(time_us, timeout_s=PATIENCE_S):
-            return wait_for(lambda: any(line[2] == time_us for line in read_lines(file)), reader,
-                            timeout_s)
-
-        assert wait_for(lambda: 'ready to fly' in said.read_text(), flight), said.read_text()
-        stands_us = stands_at_us(here('pause'))
-        # It reads nothing before it is matched.
-        deadline_s = time.monotonic() + PATIENCE_S
-        while not has_read(stands_us, 3.0):
-            assert reader.poll() is None and time.monotonic() < deadline_s, file.read_text()
-            stands_us = stands_at_us(here('step', 1))
-        for count in 1, 250:
-            known, begun_us = len(read_lines(file)), stands_us
-            stands_us = stands_at_us(here('step', count))
-            assert stands_us == begun_us + count * STEP_US
-            assert has_read(stands_us), file.read_text()
-            check_steps(read_lines(file)[known:], begun_us, count)
-    example_us = 5_344_000
-    assert told.splitlines() == [
-        f'1 times, from {example_us} us to {example_us} us, apart by 0 us',
-        f'250 times, from {example_us + STEP_US} us to {example_us + 250 * STEP_US} us, apart by'
-        f' {{{STEP_US}}} us']
-    assert f'PAUSED at t = {(example_us - STEP_US) * 1e-6:.6f} s' in CONTROL
-    assert f'PAUSED at t = {(example_us + 1_000_000) * 1e-6:.6f} s' in CONTROL
 
 
 # Commands that need files of the pages.

@@ -9,7 +9,6 @@ import yaml
 
 from px4_sim_ros.model.faults.channels import CHANNELS
 from px4_sim_ros.spec.configuration import check_flown, load_configuration
-from px4_sim_ros.spec.resources import named_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'scenarios.md').read_text(encoding='utf-8')
@@ -36,9 +35,3 @@ def test_all_channels_are_named():
     for sensor, channels in CHANNELS.items():
         row = next(value for key, value in rows.items() if f'`{sensor}`' in key)
         assert [f'`{name}`' in row for name in channels] == [True] * len(channels)
-
-
-def test_the_page_says_what_px4_does_in_each_example():
-    told = re.findall(r'^\| `(\w+)` \| [^|]+ \|$',
-                      PAGE[PAGE.index('## What PX4 does in the examples'):], re.M)
-    assert told == sorted(named_files('scenarios').keys() - {'by_hand'})
