@@ -9,6 +9,7 @@ what has failed is kept there. `test_fuzz.py` is its test.
 """
 import argparse
 import contextlib
+import copy
 import faulthandler
 import importlib
 import io
@@ -41,8 +42,9 @@ INTERNALS = re.compile(
     r'positional argument|unhashable|not subscriptable|numpy|dtype|\bnan\b.*\bNaN\b')
 
 
-# What is said of files that are read in part, and of vehicles that are strange.
-TOLD = re.compile('; it was read up to|could be read$|lines can be used; the first|implausible')
+# What is said of files that are used in part, and of vehicles that are strange.
+TOLD = re.compile('; it was read up to|could be read$|lines can be used; the first|implausible'
+                  '|; this flight is without ')
 
 
 class HungError(BaseException):
@@ -89,7 +91,7 @@ def damaged_content(chance: random.Random, text: str, others: list[str]) -> str:
         parent, key = chance.choice(found)
         how = chance.randrange(7)
         if how < 3:
-            parent[key] = chance.choice(VALUES)
+            parent[key] = copy.deepcopy(chance.choice(VALUES))     # it may be damaged as well
         elif how == 3:
             del parent[key]
         elif how == 4 and isinstance(parent, dict):

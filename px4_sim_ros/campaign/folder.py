@@ -17,7 +17,7 @@ from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.jobs import Row, write_files
 from px4_sim_ros.campaign.paths import FlownPath
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.model.errors import DamageWarning, ParameterError, sentence
+from px4_sim_ros.model.errors import InputWarning, ParameterError, sentence
 from px4_sim_ros.process import atomic_write
 
 # Files of a campaign that only grow, a line of JSON at a time: they are whole at any time.
@@ -268,11 +268,11 @@ class Folder:
         return self.path.absolute() / 'recordings' / run_name(number)
 
     def _read(self, name: str, form: Form) -> list[typing.Any]:
-        """Return the lines of a file; a DamageWarning counts those that are wrong."""
+        """Return the lines of a file; a InputWarning counts those that are wrong."""
         found = _read(self.path / name, form)
         if found.damage:
             self.damages[name] = found.damage
-            warnings.warn(found.damage, DamageWarning, stacklevel=3)
+            warnings.warn(found.damage, InputWarning, stacklevel=3)
         return found.content
 
     def rows(self) -> list[Row]:

@@ -85,7 +85,7 @@ def _run(arguments: list[str]) -> int:
     gc_control.release()
     carry_out = control.run if module is None else getattr(module, _function(options.command))
     try:
-        with output.damage_reported():
+        with output.input_warnings_reported():
             code: int = carry_out(options)
     except ParameterError as error:
         return output.failed(options.command, error, BAD_INPUT)

@@ -18,7 +18,7 @@ import typing
 import warnings
 
 from px4_sim_ros.cli.exit_codes import INTERRUPTED
-from px4_sim_ros.model.errors import DamageWarning, printable, sentence
+from px4_sim_ros.model.errors import InputWarning, printable, sentence
 
 # Of a pipe, and of a terminal.
 _GONE = errno.EPIPE, errno.EIO
@@ -90,18 +90,18 @@ def report_failures() -> bool:
 
 
 @contextlib.contextmanager
-def damage_reported() -> typing.Iterator[None]:
-    """Report on standard error what is damaged of all that is read, each file once."""
+def input_warnings_reported() -> typing.Iterator[None]:
+    """Report on standard error what is not used of all that is read, each sentence once."""
     reported: set[str] = set()
     with warnings.catch_warnings():
-        warnings.simplefilter('always', DamageWarning)
+        warnings.simplefilter('always', InputWarning)
         others = warnings.showwarning
 
         def show(
             message: Warning | str, category: type[Warning], *where: typing.Any,
             **more: typing.Any,
         ) -> None:
-            if not issubclass(category, DamageWarning):
+            if not issubclass(category, InputWarning):
                 others(message, category, *where, **more)
             elif str(message) not in reported:
                 reported.add(str(message))

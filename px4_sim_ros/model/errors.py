@@ -50,8 +50,8 @@ class RunError(RuntimeError):
     """A run cannot continue; the text says why, for the user."""
 
 
-class DamageWarning(UserWarning):
-    """A file is damaged and was read as far as possible; the text says how far, for the user."""
+class InputWarning(UserWarning):
+    """An input is used in part only; the text says how far, for the user."""
 
 
 class DivergedError(RunError):

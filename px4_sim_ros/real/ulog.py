@@ -18,7 +18,7 @@ from scipy.ndimage import binary_dilation
 from scipy.spatial.transform import Rotation, Slerp
 
 from px4_sim_ros.model import frames
-from px4_sim_ros.model.errors import DamageWarning, ParameterError, check_installed
+from px4_sim_ros.model.errors import InputWarning, ParameterError, check_installed
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.real.flight import (
@@ -152,7 +152,7 @@ class Topics:
         rows = sum(len(next(iter(data.data.values()))) for data in self.log.data_list)
         self.damage = damage and f'log {path}: {damage}; {rows} rows of it could be read'
         if self.damage:
-            warnings.warn(self.damage, DamageWarning, stacklevel=2)
+            warnings.warn(self.damage, InputWarning, stacklevel=2)
         self._found = {(data.name, data.multi_id): data.data for data in self.log.data_list}
         self._repairs: dict[str, Kept] = {}
         # A damaged file has text and worse in their place.

@@ -7,11 +7,12 @@ import dataclasses
 import functools
 import pathlib
 import typing
+import warnings
 
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.block import UPLOADED, PilotParameters
-from px4_sim_ros.model.errors import ParameterError, within
+from px4_sim_ros.model.errors import InputWarning, ParameterError, within
 from px4_sim_ros.model.faults.autopilot import AutopilotParameter, Mode, Px4Failure, Sticks
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
@@ -85,6 +86,11 @@ class VehicleSpec:
         if self.px4 is not None:
             boot_parameters.environment(
                 self.px4, self.configuration.vehicle, self.configuration.scenario)
+        elif self.scenario is not None and self.scenario.px4_parameters:
+            names = ', '.join(self.scenario.px4_parameters)
+            warnings.warn(
+                f'scenario {self.scenario.name}: px4: is for a PX4 that is started here; this'
+                f' flight is without {names}', InputWarning, stacklevel=2)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import typing
 import yaml
 
 from px4_sim_ros import PACKAGE as PACKAGE
-from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean, shown
 from px4_sim_ros.process.new_folder import try_to_make
 
 # With libyaml, where it is, a vehicle file is read in a tenth of the time.
@@ -24,6 +24,7 @@ _MOST_BYTES = 4 << 20
 _MOST_DEPTH = 50
 _MOST_NODES = 200_000
 _LARGEST_WHOLE = 1 << 63        # of ROS
+_MOST_NAMES = 12                # in a sentence
 
 
 class _Loader(LOADER):  # type: ignore[misc]
@@ -89,8 +90,10 @@ def named_file(kind: str, name: str) -> pathlib.Path:
     files = named_files(kind)
     if name not in files:
         what = kind.removesuffix('s')
-        raise ParameterError(f'{what} {name!r}: there is no such {what}'
-                             f"{did_you_mean(name, files)}; there are {', '.join(files)}")
+        there = (f"there are {', '.join(files)}" if len(files) <= _MOST_NAMES
+                 else f'`list {kind}` prints all {len(files)}')
+        raise ParameterError(f'{what} {shown(name)}: there is no such {what}'
+                             f'{did_you_mean(name, files)}; {there}')
     return files[name]
 
 

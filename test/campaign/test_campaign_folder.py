@@ -15,7 +15,7 @@ from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.worker import answer
-from px4_sim_ros.model.errors import DamageWarning, ParameterError
+from px4_sim_ros.model.errors import InputWarning, ParameterError
 from px4_sim_ros.recording.analysis import tables
 from px4_sim_ros.recording.analysis.tables import NO_PARQUET
 
@@ -58,7 +58,7 @@ def test_it_goes_on_where_it_stopped_and_no_row_is_there_twice(conduct, tmp_path
         conduct(folder, report=stop)
     with open(tmp_path / 'c' / 'runs.jsonl', 'a') as file:
         file.write('{"run": 3, "outcome": "he')
-    with pytest.warns(DamageWarning, match=r'2 of 3 lines can be used; .* is line 3$'):
+    with pytest.warns(InputWarning, match=r'2 of 3 lines can be used; .* is line 3$'):
         before = folder.rows()
     assert len(before) == 2
 

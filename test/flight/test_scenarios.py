@@ -20,13 +20,12 @@ from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.messages.event_messages import read_scenario as read_event
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import InputWarning, ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.px4.sitl import REPEATABLE
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import decode
-from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.flight_spec import check_embedded
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 from px4_sim_ros.spec.resources import named_files
 from px4_sim_ros.step.graph import FAULTS
 from px4_sim_ros.step.side_topics import (
@@ -94,11 +93,22 @@ def fly(here, instance, tmp_path):
 
 
 @pytest.mark.parametrize('name', FOR_PX4)
-def test_what_is_for_px4_says_so_or_is_refused_by_the_embedded_autopilot(name):
-    path = EXAMPLES[name]
-    if 'px4' not in yaml.safe_load(path.read_text(encoding='utf-8')):
+def test_what_is_for_px4_is_told_or_refused_with_another_autopilot(name):
+    asked = Options(overrides={'': {'scenario': name}})
+    if name in ('data_link_lost', 'gnss_lost_with_vision'):
+        parameters = yaml.safe_load(EXAMPLES[name].read_text(encoding='utf-8'))['px4']
+        with pytest.warns(InputWarning, match=f"this flight is without {', '.join(parameters)}$"):
+            flight_of(asked)
+    else:
         with pytest.raises(ParameterError):
-            check_embedded(load_configuration(None, {'': {'scenario': str(path)}}))
+            flight_of(asked)
+
+
+@pytest.mark.process
+def test_parameters_without_px4_are_one_sentence(fly, write):
+    code, _, said = fly(write(GROUND | {'px4': {'MPC_XY_P': 0.9, 'NO_SUCH': 1}}), *IN_PROCESS)
+    assert (code, said) == (0, 'scenario scenario: px4: is for a PX4 that is started here; this'
+                               ' flight is without MPC_XY_P, NO_SUCH\n')
 
 
 @pytest.mark.process

@@ -194,7 +194,8 @@ def test_a_file_that_is_refused(content, sentence, tmp_path):
     ({'set': {'wind': 'none'}},
      "wind = 'none': is of the world, where it is 'constant'; set it for all of the fleet"),
     ({'scenario': 'motor_ou'},
-     "scenario 'motor_ou': there is no such scenario; did you mean motor_out")])
+     "scenario 'motor_ou': there is no such scenario; did you mean motor_out; `list scenarios`"
+     " prints all ")])
 def test_a_vehicle_that_does_not_fit(entry, sentence, tmp_path):
     fleet = load(changed(**entry), tmp_path)
     with pytest.raises(ParameterError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import ulog_file
 
-from px4_sim_ros.model.errors import DamageWarning, ParameterError
+from px4_sim_ros.model.errors import InputWarning, ParameterError
 from px4_sim_ros.model.frames import quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.rotation import from_rotation_vector, multiply
 from px4_sim_ros.real import predictions, ulog
@@ -276,7 +276,7 @@ def test_times_that_are_none_are_one_sentence(change, why, tmp_path):
 def test_a_log_that_is_cut_or_damaged_says_so(change, what, tmp_path):
     path = tmp_path / 'log.ulg'
     path.write_bytes(change(LOG.read_bytes()))
-    with pytest.warns(DamageWarning) as told:
+    with pytest.warns(InputWarning) as told:
         flight = read_flight(path)
     said, = {str(one.message) for one in told}
     assert re.fullmatch(rf'log {path}: {what}; \d\d\d\d rows of it could be read', said)

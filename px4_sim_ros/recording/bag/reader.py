@@ -16,7 +16,7 @@ from mcap.records import Attachment, Channel, Schema
 from mcap.records import Message as McapMessage
 from mcap.stream_reader import StreamReader
 
-from px4_sim_ros.model.errors import DamageWarning
+from px4_sim_ros.model.errors import InputWarning
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
@@ -118,7 +118,7 @@ class BagReader:
         """Yield all messages in the order written: those of the step in the order of time.
 
         A damaged or truncated file is read as far as possible and is the last one; `damage` then
-        describes it, as a DamageWarning does.
+        describes it, as a InputWarning does.
 
         :raises BagError: a file is no MCAP file, or cannot be read at all
         """
@@ -156,7 +156,7 @@ class BagReader:
             if records.damage:
                 self.damage = (f'bag {self.folder}: {path.name} {records.damage}; it was read up'
                                f' to t = {seconds_text(time_us)}')
-                warnings.warn(self.damage, DamageWarning, stacklevel=2)
+                warnings.warn(self.damage, InputWarning, stacklevel=2)
                 return
 
     def _name_of(self, topic: str) -> str:
