@@ -16,7 +16,7 @@ from px4_sim_ros.process import signals
 _LEAVE_S = 5
 _FAILED = 1
 _SIGEV_THREAD = 2
-# None while nobody leaves for us at the end: then it is done at once.
+# None in a process of another program, which continues: then it is done at once.
 _waiting: list[typing.Callable[[], object]] | None = None
 
 
@@ -28,7 +28,7 @@ class _Notice(ctypes.Structure):
 
 
 def at_the_end(leave: typing.Callable[[], object]) -> None:
-    """Call a function at the end of this process, or now if its caller goes on afterwards."""
+    """Call a function at the end of this process, or now if its caller continues afterwards."""
     if _waiting is None:
         leave()
     else:
