@@ -146,10 +146,7 @@ def add_parsers(commands: typing.Any) -> None:
     parsers['step'].add_argument('count', type=_count, nargs='?', default=1)
     parsers['speed'].add_argument('factor', type=speed_factor, metavar='X|max')
     parsers['status'].add_argument('--json', action='store_true', help='for programs')
-    parsers['top'].add_argument(
-        '--once', action='store_true',
-        help='print one snapshot, after some 2 s; so without a terminal')
-    parsers['top'].add_argument('--json', action='store_true', help='one snapshot for programs')
+    parsers['top'].add_argument('--json', action='store_true', help='for programs')
     parsers['sensor'].add_argument(
         'name', type=_sensor_name,
         help=f"one of {', '.join(_sensors())}, or a further one such as imu_1")

@@ -1,250 +1,216 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `top`: a running graph, node by node, on a terminal."""
+"""The command `top`: a running graph, node by node, from two reports of each node."""
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import json
-import os
-import sys
+import math
 import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rich.console import Console, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
-from std_msgs.msg import String
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
-from px4_sim_ros.cli.snapshot_collector import (
-    FOUND_AFTER_S,
-    NODE_FIGURES,
-    AutopilotSnapshot,
-    LinkSnapshot,
-    NodeSnapshot,
-    Snapshot,
-    SnapshotCollector,
-    VehicleSnapshot,
-)
 from px4_sim_ros.cli.terminal import console
-from px4_sim_ros.process.signals import Stop
+from px4_sim_ros.link.hil.link_state import TROUBLES
+from px4_sim_ros.messages.diagnostics import node_name, values_of
+from px4_sim_ros.messages.run_status import RunStatus
+from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
-from px4_sim_ros.recording.analysis.lockstep_terms import figure
-from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.session import spin_once
+from px4_sim_ros.recording.analysis.lockstep_terms import CounterSample, counter_sample
+from px4_sim_ros.ros.framework import diagnostics, qos
 from px4_sim_ros.ros.tools.control_client import Control, ControlError
+from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.step import side_topics
 
-_REFRESH_S = 0.5
-# Ctrl-C is noticed after this; each spin costs.
-_SPIN_S = 0.1
-# A node that has not reported by then is silent.
-_TWO_ROUNDS_S = FOUND_AFTER_S + 0.1
+# Discovery takes a while, and two rounds of reports.
+_TWO_ROUNDS_S = 5.1
+_SILENT_AFTER_S = 2.5
+# Reports that come closer together than this count as one: a node also reports when it stops.
+_SHORTEST_INTERVAL_S = diagnostics.PERIOD_S / 2
 
-_STYLES = {terms.WELL: 'green', terms.NOTABLE: 'yellow', terms.TROUBLE: 'bold red',
-           terms.UNKNOWN: ''}
+Row = dict[str, typing.Any]
+_FIGURES = {'sim_rate_hz': terms.SIM_RATE, 'wall_rate_hz': terms.WALL_RATE,
+            'busy_us_per_step': terms.US_PER_OWN_STEP, 'busy_percent': terms.BUSY_SHARE}
+
+
+class NodeReports:
+    """The last two reports of a node."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self._heard_s = -math.inf
+        self._samples: list[tuple[float, CounterSample | None]] = []
+
+    def take(
+        self, values: dict[str, str], sample: CounterSample | None, sent_s: float, now_s: float,
+    ) -> None:
+        """Take in a report, by the wall clocks of the sender and of the receiver."""
+        self.values, self._heard_s = values, now_s
+        if len(self._samples) > 1 and sent_s - self._samples[-1][0] < _SHORTEST_INTERVAL_S:
+            del self._samples[-1]
+        self._samples = [*self._samples[-1:], (sent_s, sample)]
+
+    def forget(self) -> None:
+        """Begin anew: the counters do."""
+        self._samples.clear()
+
+    @property
+    def has_two(self) -> bool:
+        """Whether there is a difference."""
+        return len(self._samples) > 1
+
+    def rates(self) -> Row:
+        """Return rates and times between the reports; {} if they are not known."""
+        if not self.has_two:
+            return {}
+        (sent_s, earlier), (later_s, later) = self._samples
+        if earlier is None or later is None:
+            return {}
+
+        def grown(name: str) -> float:
+            return later.numbers.get(name, 0.0) - earlier.numbers.get(name, 0.0)
+
+        wall_s, sim_s, steps = later_s - sent_s, later.time_s - earlier.time_s, grown('steps')
+        if min(wall_s, sim_s, steps, grown('busy_s')) < 0.0 or not wall_s:
+            return {}
+        waited_s = grown('waited_s')
+        busy_s = max(0.0, grown('busy_s') - waited_s)
+        found = {
+            'sim_rate_hz': float(terms.ratio(steps, sim_s)) if steps else 0.0,
+            'wall_rate_hz': steps / wall_s,
+            'busy_us_per_step': float(terms.us_per_step(busy_s, steps)),
+            'busy_percent': 100.0 * busy_s / wall_s}
+        if 'waited_s' in later.numbers:
+            found['wait_us_per_step'] = float(terms.us_per_step(waited_s, steps))
+        return {key: value for key, value in found.items() if math.isfinite(value)}
+
+    def is_silent(self, now_s: float) -> bool:
+        """Return whether nothing has come for long."""
+        return now_s - self._heard_s > _SILENT_AFTER_S
+
+
+class Reports:
+    """What the nodes of a graph report on `/diagnostics`, where nodes of others report as well."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace, self._run = namespace, 0
+        self.nodes: dict[str, NodeReports] = {}
+
+    def on_status(self, status: RunStatus) -> None:
+        """Take in the run status: in another run all counters begin at 0."""
+        if status.run != self._run:
+            self._run = status.run
+            for node in self.nodes.values():
+                node.forget()
+
+    def on_diagnostics(self, message: DiagnosticArray, sent_s: float, now_s: float) -> None:
+        """Take in the reports of nodes."""
+        for status in message.status:
+            name = node_name(self._namespace, status.name)
+            if status.hardware_id == PACKAGE and name != status.name:
+                self.nodes.setdefault(name, NodeReports()).take(
+                    values_of(status), counter_sample(status, stamp_us(message.header.stamp)),
+                    sent_s, now_s)
+
+    def has_two_rounds(self, names: typing.Iterable[str]) -> bool:
+        """Return whether there is a difference of each of these nodes."""
+        return all(name in self.nodes and self.nodes[name].has_two for name in names)
+
+    def rows(self, names: typing.Iterable[str], now_s: float) -> dict[str, Row]:
+        """Return the figures of nodes, by name; a dead one is silent."""
+        rows: dict[str, Row] = {}
+        for name in names:
+            node = self.nodes.get(name, NodeReports())
+            if node.is_silent(now_s):
+                rows[name] = {'state': terms.SILENT}
+                continue
+            rows[name] = {'state': node.values.get('lifecycle', terms.NOT_KNOWN), **node.rates(),
+                          'waits_for': node.values.get('waits_for', '')}
+            if name.rpartition('/')[2] == 'hil_bridge':
+                rows[name]['link'] = {
+                    'state': node.values.get('state', terms.NOT_KNOWN),
+                    **{key: int(node.values.get(key, 0)) for key in ('replies', *TROUBLES)}}
+        return rows
 
 
 def top(options: argparse.Namespace) -> int:
-    """Show the graph until Ctrl-C, or once; return the exit code."""
-    live = not (options.once or options.json) and _can_redraw()
+    """Print what the graph does; return the exit code."""
     control = Control(options.namespace)
     with contextlib.closing(control):
         try:
-            collector = _listen(control)
+            reports = _listen(control)
             _ = control.status        # raises when there is no graph
-            if live:
-                _show_live(control, collector)
+
+            def names() -> list[str]:
+                return ['manager', *control.managed()]
+
+            # If not, a node is silent, as its row shows.
+            control.comes(lambda: reports.has_two_rounds(names()), _TWO_ROUNDS_S)
+            rows = reports.rows(names(), time.monotonic())
+            if options.json:
+                print(json.dumps(control.status.values() | {
+                    'sentence': control.status.sentence, 'nodes': rows}))
             else:
-                _print_once(control, collector, options.json)
+                _print(control.summary(), rows)
         except ControlError as error:
             return output.failed('top', error, FAILED)
         except KeyboardInterrupt:
-            return 0 if live else INTERRUPTED
+            return INTERRUPTED
     return 0
 
 
-def _can_redraw() -> bool:
-    return sys.stdout.isatty() and not Console().is_dumb_terminal
-
-
-def _listen(control: Control) -> SnapshotCollector:
-    """Return a collector that takes in the graph's messages when the node of `control` is spun."""
-    node = control.node
-    collector = SnapshotCollector(node.get_namespace(), time.monotonic())
-
-    def on_link(state: String) -> None:
-        collector.link_state = state.data
+def _listen(control: Control) -> Reports:
+    """Return the reports, which come in when the node of `control` is spun."""
+    reports = Reports(control.node.get_namespace())
 
     def on_diagnostics(message: DiagnosticArray, info: dict[str, int]) -> None:
-        collector.on_diagnostics(message, info['source_timestamp'] * 1e-9, time.monotonic())
+        # By the sender's clock, which no delay on the way falsifies.
+        reports.on_diagnostics(message, info['source_timestamp'] * 1e-9, time.monotonic())
 
-    control.statuses.on_status = collector.on_status
-    node.create_subscription(String, side_topics.LINK_STATE.name, on_link, qos.LATCHED)
+    control.statuses.on_status = reports.on_status
     # A callback with the message's info is allowed, whatever rclpy's annotations say.
-    node.create_subscription(
+    control.node.create_subscription(
         DiagnosticArray, side_topics.DIAGNOSTICS.name,
         typing.cast(typing.Callable[[DiagnosticArray], None], on_diagnostics), qos.DEEP)
-    return collector
+    return reports
 
 
-def _expect_managed(control: Control, collector: SnapshotCollector) -> None:
-    """Expect the nodes that the manager knows: a dead one does not report itself."""
-    for name in control.managed():
-        collector.expect(name)
+def _print(summary: str, rows: typing.Mapping[str, Row]) -> None:
+    """Print the run, the links, and a table of the nodes."""
+    terminal = console()
+    terminal.print(Text(summary))
+    for name, row in rows.items():
+        if 'link' in row:
+            terminal.print(Text(_link(name.rpartition('/')[0], row)))
+    terminal.print(_table(rows))
 
 
-def _print_once(control: Control, collector: SnapshotCollector, as_json: bool) -> None:
-    def is_complete() -> bool:
-        _expect_managed(control, collector)
-        return collector.has_two_rounds()
-
-    control.comes(is_complete, _TWO_ROUNDS_S)      # if not, a node is silent, as the snapshot shows
-    snapshot = collector.snapshot(time.monotonic())
-    print(to_json(snapshot) if as_json else to_text(snapshot, console().width))
-
-
-def _show_live(control: Control, collector: SnapshotCollector) -> None:
-    """Show the graph on the terminal until Ctrl-C."""
-    stop = Stop()
-    with Live(console=console(), screen=True, auto_refresh=False) as display:
-        while not stop.asked:
-            _expect_managed(control, collector)
-            now_s = time.monotonic()
-            display.update(picture(collector.snapshot(now_s)), refresh=True)
-            while not stop.asked and time.monotonic() < now_s + _REFRESH_S:
-                spin_once(control.node, _SPIN_S)
+def _link(vehicle: str, row: Row) -> str:
+    """Return the state of a link, its counters that are not 0, and how long a step waits."""
+    counters = dict(row['link'])
+    parts = [f'{vehicle} link'.strip(), counters.pop('state'),
+             f"{counters.pop('replies')} replies", f'{counters.pop(terms.MISSES)} {terms.MISSES}']
+    if 'wait_us_per_step' in row:
+        parts.append(f"{terms.AUTOPILOT} {row['wait_us_per_step']:.0f} {terms.US_PER_STEP}")
+    return '  '.join([*parts, *(f'{count} {terms.counter_name(key)}'
+                                for key, count in counters.items() if count)])
 
 
-# Its picture.
-
-def to_json(snapshot: Snapshot) -> str:
-    """Return a snapshot as a JSON object; null is what is not known."""
-    return json.dumps(dataclasses.asdict(snapshot, dict_factory=lambda pairs: {
-        key: round(value, 6) if isinstance(value, float) else value for key, value in pairs}))
-
-
-def to_text(snapshot: Snapshot, columns: int) -> str:
-    """Return a snapshot as plain lines."""
-    with open(os.devnull, 'w', encoding='utf-8') as nowhere:
-        console = Console(file=nowhere, width=max(columns, 1), color_system=None)
-        with console.capture() as capture:
-            console.print(picture(snapshot))
-    return '\n'.join(line.rstrip() for line in capture.get().splitlines())
-
-
-def picture(snapshot: Snapshot) -> Group:
-    """Return a snapshot as rich shows it."""
-    if not snapshot.vehicles:
-        return Group(_head(snapshot), '', _table(snapshot.nodes))
-    # All nodes of many vehicles would fill several screens.
-    shown = {name: node for name, node in snapshot.nodes.items() if '/' not in name or any(
-        name in vehicle.troubled for vehicle in snapshot.vehicles.values())}
-    return Group(_head(snapshot), '', _vehicles(snapshot.vehicles), '', _table(shown))
-
-
-def _head(snapshot: Snapshot) -> Table:
-    head = Table.grid(padding=(0, 2))
-    head.add_column(style='dim', no_wrap=True)
-    head.add_column()
-    head.add_row('world', _world(snapshot))
-    head.add_row('speed', _speed(snapshot))
-    if not snapshot.vehicles:
-        head.add_row('link', _link(snapshot.link))
-        if snapshot.autopilot.status is not None:
-            head.add_row('autopilot', _autopilot(snapshot.autopilot))
-    return head
-
-
-def _world(snapshot: Snapshot) -> Text:
-    manager = snapshot.nodes['manager']
-    if manager.silent:
-        silent = ('manager is silent' if manager.heard_ago_s is None
-                  else f'manager is silent for {manager.heard_ago_s:.0f} s')
-        return Text(f'{silent}; it was {snapshot.state}', 'bold red')
-    text = _state(snapshot.state)
-    text.append(f'  run {figure(snapshot.run, "d")}'
-                f'  t = {figure(snapshot.sim_time_s, ".3f")} s')
-    if snapshot.sentence:
-        text.append(f'\n{snapshot.sentence}', _style(snapshot.state))
-    return text
-
-
-def _speed(snapshot: Snapshot) -> str:
-    asked = 'max' if snapshot.speed_factor == 0.0 else figure(snapshot.speed_factor, 'g')
-    return (f'{terms.REAL_TIME_FACTOR} {figure(snapshot.real_time_factor, ".2f")}'
-            f' {terms.OF_THE_LAST_SECOND},'
-            f' {figure(snapshot.real_time_factor_since_start, ".2f")} {terms.SINCE_THE_START},'
-            f' {asked} asked')
-
-
-def _link(link: LinkSnapshot) -> Text:
-    text = _state(link.state)
-    text.append(f'  {figure(link.replies, "d")} replies')
-    text.append(f'  {figure(link.misses, "d")} {terms.MISSES}',
-                _STYLES[terms.TROUBLE] if link.misses else '')
-    if link.wait_us_per_step is not None:
-        text.append(f'  {terms.AUTOPILOT} {link.wait_us_per_step:.0f} {terms.US_PER_STEP}'
-                    f' ({link.wait_percent:.0f} %)')
-    if link.other_counters:
-        counters = '  '.join(f'{count} {terms.counter_name(key)}'
-                             for key, count in link.other_counters.items())
-        text.append(f'\n{counters}', _STYLES[terms.NOTABLE])
-    return text
-
-
-def _autopilot(autopilot: AutopilotSnapshot) -> str:
-    rates = [f'{topic} {figure(rate_hz, ".1f")} Hz'
-             for topic, rate_hz in autopilot.sim_rates_hz.items()]
-    return '  '.join([autopilot.status or terms.NOT_KNOWN, *rates])
-
-
-def _vehicles(vehicles: typing.Mapping[str, VehicleSnapshot]) -> Table:
-    """Return a row for each vehicle of a fleet."""
+def _table(rows: typing.Mapping[str, Row]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style='bold reverse', pad_edge=False)
-    for title in terms.VEHICLE, 'link':
+    for title in terms.NODE, terms.STATE:
         table.add_column(title, no_wrap=True)
-    for title in ('replies', terms.MISSES, f'{terms.AUTOPILOT} {terms.US_PER_STEP}',
-                  f'nodes {terms.US_PER_STEP}'):
+    for title in _FIGURES.values():
         table.add_column(title, justify='right', no_wrap=True)
-    for name, vehicle in vehicles.items():
-        link = vehicle.link
+    table.add_column(terms.WAITS_FOR, style='dim', no_wrap=True, overflow='ellipsis')
+    for name, row in rows.items():
         table.add_row(
-            name, _state(link.state) if vehicle.is_there else Text('not there'),
-            figure(link.replies, 'd'), figure(link.misses, 'd'),
-            figure(link.wait_us_per_step, '.0f'), figure(vehicle.busy_us_per_step, '.0f'),
-            style='red' if link.misses or vehicle.troubled else '')
+            name, row['state'], *(terms.figure(row.get(key), '.1f') for key in _FIGURES),
+            row.get('waits_for', ''), style='red' if row['state'] == terms.SILENT else '')
     return table
-
-
-def _state(state: str | None) -> Text:
-    text = Text()
-    text.append(state or terms.NOT_KNOWN, _style(state))
-    return text
-
-
-def _style(state: str | None) -> str:
-    return _STYLES[terms.condition(state)]
-
-
-def _table(nodes: typing.Mapping[str, NodeSnapshot]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style='bold reverse', pad_edge=False)
-    table.add_column(terms.NODE, no_wrap=True)
-    table.add_column(terms.STATE, no_wrap=True, min_width=len('inactive'))
-    for title in NODE_FIGURES:
-        table.add_column(title, justify='right', no_wrap=True)
-    table.add_column(_cut(terms.WAITS_FOR), style='dim')     # the one that gives way
-    for name, node in nodes.items():
-        table.add_row(
-            name, _state(node.state), *(text_of(node) for text_of in NODE_FIGURES.values()),
-            _cut(', '.join(node.waits_for)), style='red' if node.silent else '')
-    return table
-
-
-def _cut(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow='ellipsis')

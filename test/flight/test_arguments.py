@@ -45,7 +45,7 @@ def refusal(capsys):
     (['fly', '--sed', '3'], 'fly: --sed: no such option; did you mean --seed; `python -m'
      ' px4_sim_ros fly --help` says what there is'),
     (['fly', '--sumary=x'], 'fly: --sumary: no such option; did you mean --summary;'),
-    (['top', '--onec'], 'top: --onec: no such option; did you mean --once;'),
+    (['top', '--jsn'], 'top: --jsn: no such option; did you mean --json;'),
     (['fly', '--xyzzy'], 'fly: --xyzzy: no such option; `python -m'),
     (['fly', 'hover'], 'fly: hover: one argument too many;'),
     (['fly', '--mode', 'fast'], "fly: --mode: 'fast': must be one of core, composed, separate;"),

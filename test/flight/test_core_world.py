@@ -15,7 +15,6 @@ from commands import port_is_free
 from mcap.writer import MCAP0_MAGIC
 from stand_in_autopilot import connect
 
-from benchmarks.worlds import GraphLog
 from px4_sim_ros.flight import ros_world
 from px4_sim_ros.flight.core_recorder import CoreRecorder
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
@@ -31,7 +30,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.ros.tools.flight_monitor import Listener
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.flight_spec import FlightSpec, Options, VehicleSpec, flight_of
+from px4_sim_ros.spec.flight_spec import Options, flight_of
 from px4_sim_ros.step.members import Member
 
 
@@ -391,21 +390,3 @@ def test_the_last_words_of_the_nodes_are_heard_after_the_end_of_their_processes(
     world.close()
     assert monitor.is_closed
     assert (world.status().steps, world.status().fingerprint) == (2, 'f')
-
-
-def test_the_end_of_a_benchmark_does_not_hide_why_it_ends(monitor, monkeypatch, tmp_path):
-    """How the processes have ended is asked for afterwards."""
-    failed = []
-
-    def start(name, command, **options):
-        failed.append(Child(name, ['false']))
-        return failed[-1]
-
-    monkeypatch.setattr(ros_world, 'Child', start)
-    world = GraphLog(
-        FlightSpec('composed', (VehicleSpec(CONFIGURATION, 'embedded'),)), tmp_path)
-    assert all(child.wait(PATIENCE_S) for child in failed)
-    world.close()
-    assert monitor.is_closed
-    with pytest.raises(WorldError, match='has ended with exit code 1'):
-        world.check_end()

@@ -127,20 +127,6 @@ def test_a_killed_node_is_named_and_a_new_one_joins_with_a_reset(node, separate)
     assert_nothing_lost(world)
 
 
-@pytest.mark.parametrize('node', PAUSED_EACH)
-def test_a_killed_node_is_named_while_time_is_paused(node, separate):
-    world = separate
-    world.pause()
-    world.kill(node)
-    world.wait_sentence('OVERDUE', f'{node} does not answer', NAMED_S)
-    begin_again(world, node)
-    world.wait_state('PAUSED')
-    assert world.steps == 0
-    world.connect()
-    world.go_on()
-    world.wait_steps(ENOUGH_STEPS)
-
-
 def begin_again(world, node):
     """Start a node's process again and reset the run."""
     run = world.run
@@ -321,22 +307,6 @@ def test_a_graph_with_a_node_missing_gives_up(alone, tmp_path):
         assert set(codes.values()) == {0}, codes
         assert 'imu has not appeared; the graph is taken down' in world.said('manager')
         assert world.said('manager').count('ERROR') == 1
-
-
-@pytest.mark.long
-def test_a_graph_with_a_suspended_node_gives_up(alone, tmp_path):
-    with running_graph(tmp_path, 'separate', INSTANCE, {
-            'manager': {'startup_timeout_s': 6.0}}, absent=['manager']) as world:
-        for node in MANAGED:
-            world.wait_answers(node)
-        world.suspend('imu')
-        world.start('manager')
-        codes = world.wait_ended(PATIENCE_S, but=['imu'])
-        assert codes.pop('manager') == 1
-        assert set(codes.values()) == {0}, codes
-        # The manager may never have come to know it.
-        assert re.search(r'imu (did not answer|has not appeared); the graph is taken down',
-                         world.said('manager'))
 
 
 @pytest.mark.parametrize('mode, words, name', [

@@ -32,7 +32,6 @@ from px4_sim_ros.step.side_topics import (
     AUTOPILOT_STATUS,
     ESTIMATE,
     SCENARIO_EVENTS,
-    SET_POINT,
 )
 
 EXAMPLES = named_files('scenarios')
@@ -356,18 +355,12 @@ def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
         given = here('fault', 'sensor_bias', 'sensor=barometer', 'value=-50', '--name', 'leak')
         assert (given.returncode, given.stdout) == (0, 'leak\n'), given.stderr
         said = wait_for_line(process, 'leak: sensor_bias: sensor barometer, value -50')
-        top = here('top', '--json')
         assert here('fault', 'clear', 'event=leak').stdout == 'hand_1\n'
         said += wait_for_line(process, 'leak ends')
         assert here('stop').returncode == 0
         process.wait(30)
         found = heard()
     assert_heard(found, BagReader(tmp_path / 'bag'), ''.join(said))
-    autopilot = json.loads(top.stdout)['autopilot']
-    assert autopilot['status'].endswith('armed, in the air')
-    rates_hz = autopilot['sim_rates_hz']
-    assert rates_hz.keys() == {ESTIMATE.name, SET_POINT.name}
-    assert 15.0 < rates_hz[ESTIMATE.name] < 60.0 and rates_hz[SET_POINT.name] >= 0.0
     replayed = here('replay', tmp_path / 'bag')
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 

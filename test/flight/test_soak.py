@@ -53,7 +53,7 @@ def test_a_long_flight(tmp_path, instance):
         graph.pause()
         assert graph.steps * STEP_US >= DURATION_S * 1e6
         assert graph.values['sim_time_s'] == f'{graph.steps * STEP_US / 1e6:.6f}'
-        link = json.loads(graph.command('top', '--json').stdout)['link']
+        link = json.loads(graph.command('top', '--json').stdout)['nodes']['hil_bridge']['link']
         print(f'{graph.steps} steps, real-time factor {graph.values["real_time_factor"]},'
               f' resident memory {[round(s / 2**20, 1) for s in sizes]} MiB, {link}',
               file=sys.stderr)

@@ -119,7 +119,6 @@ LINK_TROUBLES = 'troubles of the link, counted'
 # Whose time it is in which the bridge blocks.
 AUTOPILOT = 'autopilot'
 
-VEHICLE = 'vehicle'                            # of a fleet
 # Of nodes.
 NODE, STATE, WAITS_FOR = 'node', 'state', 'waits for'
 SIM_RATE, WALL_RATE = 'Hz sim', 'Hz wall'      # own steps per second of simulated, of wall time
@@ -131,19 +130,10 @@ UNANSWERED = 'steps without an answer'
 TIME_RATIO = "simulated time over the autopilot's"
 STATE_SECONDS = 'seconds_'                     # before the name of a state of the link
 
-# What is shown in which colour: states of the manager, of the link and of nodes.
-WELL, NOTABLE, TROUBLE, UNKNOWN = 'well', 'notable', 'trouble', 'unknown'
 SILENT = 'silent'
-_CONDITIONS = {None: UNKNOWN} | dict.fromkeys(('RUNNING', 'LOCKED', 'active'), WELL) | (
-    dict.fromkeys(('OVERDUE', 'STOPPED', 'STALLED', 'TERMINATED', SILENT), TROUBLE))
 NOT_KNOWN = '-'
 
 Numbers = float | npt.NDArray[np.float64]
-
-
-def condition(state: str | None) -> str:
-    """Return which of the four conditions a state is."""
-    return _CONDITIONS.get(state, NOTABLE)
 
 
 def title(term: str) -> str:
