@@ -10,7 +10,7 @@ ARGS ?=
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: fly test test-fast test-long oracle check verify bench soak pictures site all-flights validation \
-	coverage lock clean
+	coverage lock newest clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
@@ -76,8 +76,16 @@ lock:
 	$(LOCK) $(ARGS) -o requirements-test.lock -c requirements.lock \
 		requirements-test.txt requirements-pip.txt
 
+# The tests with the newest versions of all that requirements*.txt name, also of ROS 2's wheels.
+newest:
+	$(PYTHON) -m venv --clear .newest
+	cat requirements*.txt | sed '/^-r/d; s/==/>=/' > .newest/requirements.txt
+	.newest/bin/python -m pip install --quiet --disable-pip-version-check -r .newest/requirements.txt
+	touch .newest/.venv .newest/.test
+	$(MAKE) test VENV=.newest
+
 clean:
-	rm -rf $(VENV) build install log site
+	rm -rf $(VENV) .newest build install log site
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -7,6 +7,8 @@ a test compares them, so that they cannot go stale.
 """
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import itertools
 import pathlib
 import re
@@ -168,6 +170,46 @@ def exported_columns() -> str:
     return '\n'.join(['| topic | columns after `time_s` |', '| --- | --- |', *rows])
 
 
+def licences() -> str:
+    """Return the licences of what requirements.lock installs, by what each package says itself."""
+    found: dict[str, list[str]] = {}
+    locked = (pathlib.Path(__file__).parents[1] / 'requirements.lock').read_text(encoding='utf-8')
+    for name, marker in re.findall(r'^([\w.-]+)==\S+( ; sys_platform)?', locked, re.M):
+        if not marker:                                    # it is for another system
+            found.setdefault(_licence(name), []).append(name)
+    return _table(('licence', 'packages'), (
+        (licence, ', '.join(_some_of_ros(found[licence]))) for licence in sorted(found)))
+
+
+def _some_of_ros(names: typing.Sequence[str]) -> list[str]:
+    ros = [name for name in names if name.startswith('ros-')]
+    return [name for name in names if name not in ros] + (
+        [f'{len(ros)} of ROS 2, `ros-...`'] if len(ros) > 3 else ros)
+
+
+_SPDX = {'Apache License 2.0': 'Apache-2.0', 'Apache 2.0': 'Apache-2.0',
+         'Apache License, Version 2.0': 'Apache-2.0', 'Apache License': 'Apache-2.0',
+         'Apache Software License': 'Apache-2.0', 'BSD License': 'BSD', 'MIT License': 'MIT',
+         'zlib License': 'Zlib', 'Mozilla Public License 2.0 (MPL 2.0)': 'MPL-2.0',
+         'GNU Lesser General Public License v3 (LGPLv3)': 'LGPL-3.0'}
+
+
+def _licence(name: str) -> str:
+    """Return the licence of an installed package, under its name in SPDX where that is plain."""
+    package = importlib.metadata.distribution(name)
+    head, files = package.metadata, package.files or ()
+    texts = {file.name: file.read_text() for file in files
+             if file.name in ('package.xml', 'LICENSE')}
+    ways = (
+        [head['License-Expression']],
+        re.findall('<license>(.*?)</license>', texts.get('package.xml', '')),
+        [text.rpartition(' :: ')[2] for text in head.get_all('Classifier') or ()
+         if text.startswith('License')],
+        [head['License']], texts.get('LICENSE', '').strip().split('\n')[:1])
+    said = next(list(filter(None, way)) for way in ways if any(way))
+    return ' AND '.join(dict.fromkeys(_SPDX.get(text, text) for text in said))
+
+
 def documents(root: pathlib.Path) -> list[pathlib.Path]:
     """Return all documents of a source tree."""
     return [root / 'README.md', *sorted((root / 'docs').glob('*.md'))]
@@ -178,14 +220,17 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     'launch arguments': launch_arguments,
     'exported columns': exported_columns,
     'topics beside': topics_beside, 'view topics': view_topics,
-    'actions': actions, 'quantities': quantities, 'campaign': campaign_settings}
+    'actions': actions, 'quantities': quantities, 'campaign': campaign_settings,
+    'licences': licences}
 
 
 def fill(text: str) -> str:
     """Return a text with each part put between its `<!-- name -->` and `<!-- end -->`."""
     def filled(match: re.Match[str]) -> str:
         part = PARTS.get(match[2])
-        return match[0] if part is None else f'{match[1]}{part()}\n{match[3]}'
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):    # none of make's
+            return match[0] if part is None else f'{match[1]}{part()}\n{match[3]}'
+        return match[0]
 
     return re.sub(r'(<!-- ([\w ]+) -->\n).*?(<!-- end -->)', filled, text, flags=re.S)
 

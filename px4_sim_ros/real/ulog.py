@@ -122,14 +122,20 @@ _RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_
 
 
 class _Noting(io.BufferedReader):
-    """A file that notes when it ends before what is asked for: within a message of a ULog."""
+    """A file that notes when it ends before what is asked for: within a message of a ULog.
+
+    It is read as if all were there: pyulog looks for the next message from there backwards, and
+    would go round for ever.
+    """
 
     is_cut = False
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Read, and note whether there was some of it, but not all."""
         found = super().read(size)
-        self.is_cut |= 0 < len(found) < (size or 0)
+        if 0 < len(found) < (size or 0):
+            self.is_cut = True
+            self.seek(size - len(found), io.SEEK_CUR)  # type: ignore[operator]
         return found
 
 
@@ -214,7 +220,8 @@ class Topics:
                 raise ParameterError(f'log {self.name}: {topic} has no {field}')
             if data[field].dtype.kind not in 'fiu':
                 raise ParameterError(f'log {self.name}: {topic}.{field} has text, and no numbers')
-        return np.stack([data[field].astype(float) for field in fields], axis=1)
+        with np.errstate(invalid='ignore'):      # NaN of each kind stays NaN
+            return np.stack([data[field].astype(float) for field in fields], axis=1)
 
     def _of(self, topic: str) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = self._found.get((topic, 0), {})

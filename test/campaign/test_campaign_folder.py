@@ -111,13 +111,14 @@ def test_a_row_of_another_shape_is_left_out_and_told(edit, edited):
 
 
 def test_paths_and_sessions_of_another_shape_are_left_out_and_told(edited, tmp_path):
-    for name, line in (('paths', '[1, 2.0, [[0, 0]]]'), ('sessions', '[1, 0, 0.0, 0.0, 0.0]')):
+    for name, line in (('paths', '[1, 2.0, [[0, 0]]]\n[1, 2.0, [[0, 0, 1e308]]]'),
+                       ('sessions', '[1, 0, 0.0, 0.0, 0.0]')):
         with open(tmp_path / 'c' / f'{name}.jsonl', 'a') as file:
             file.write(line + '\n')
     told, page = edited(lambda text: text)
     assert told.returncode == 0
     assert [line.partition(': ')[2] for line in told.stderr.splitlines()] == [
-        'paths.jsonl is damaged: 0 of 1 lines can be used; the first that cannot is line 1',
+        'paths.jsonl is damaged: 0 of 2 lines can be used; the first that cannot is line 1',
         'sessions.jsonl is damaged: 1 of 2 lines can be used; the first that cannot is line 2']
     assert page.count('class="warning"') == 2
 

@@ -5,6 +5,7 @@ import json
 import math
 import pathlib
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -291,6 +292,30 @@ def test_a_log_cut_to_less_than_a_take_off_is_read(tmp_path):
     table['vehicle_land_detected'] = times, [('uint8_t', 'landed', 0 * times.astype(int))]
     ulog_file.write(tmp_path / 'log.ulg', table, quad_parameters().items())
     assert read_flight(tmp_path / 'log.ulg').usable.any()
+
+
+def test_a_log_that_ends_in_a_message_of_no_kind_is_not_read_for_ever(tmp_path):
+    """Pyulog would go back from the end of the file by more than it has come."""
+    path = tmp_path / 'log.ulg'
+    ulog_file.write(path, {}, quad_parameters().items())
+    path.write_bytes(path.read_bytes() + struct.pack('<HB', 400, ord('~')) + bytes(5))
+    with (pytest.warns(InputWarning, match='; 0 rows of it could be read$'),
+          pytest.raises(ParameterError, match='has no vehicle_local_position')):
+        read_flight(path)
+
+
+@pytest.mark.filterwarnings('error::RuntimeWarning')
+def test_a_signalling_nan_is_a_row_that_cannot_be_used(tmp_path):
+    path, table, marked = tmp_path / 'log.ulg', topics(), 12345.5
+    times, fields = table['vehicle_local_position']
+    kind, name, values = fields[0]
+    values = np.array(values, float)
+    values[5] = marked
+    table['vehicle_local_position'] = times, [(kind, name, values), *fields[1:]]
+    ulog_file.write(path, table, quad_parameters().items())
+    path.write_bytes(path.read_bytes().replace(
+        struct.pack('<f', marked), struct.pack('<I', 0x7fa00000), 1))
+    assert '1 dropped' in read_flight(path).repaired
 
 
 @pytest.mark.parametrize('seed', range(40))
