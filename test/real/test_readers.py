@@ -295,10 +295,12 @@ def test_a_log_cut_to_less_than_a_take_off_is_read(tmp_path):
 
 
 def test_a_log_that_ends_in_a_message_of_no_kind_is_not_read_for_ever(tmp_path):
-    """Pyulog would go back from the end of the file by more than it has come."""
+    """From the end of the file pyulog would go back to the message before, again and again."""
     path = tmp_path / 'log.ulg'
     ulog_file.write(path, {}, quad_parameters().items())
-    path.write_bytes(path.read_bytes() + struct.pack('<HB', 400, ord('~')) + bytes(5))
+    before, there = ulog_file.text('P', 'MPC_XY_P', 0.9), bytes(5)
+    no_kind = struct.pack('<HB', len(before) + 1 + len(there), 0) + there
+    path.write_bytes(path.read_bytes() + before + no_kind)
     with (pytest.warns(InputWarning, match='; 0 rows of it could be read$'),
           pytest.raises(ParameterError, match='has no vehicle_local_position')):
         read_flight(path)
