@@ -126,7 +126,7 @@ class Usage:
         self._begun = {}
         for process in [self._own, *self._own.children(recursive=True)]:
             with contextlib.suppress(psutil.NoSuchProcess):
-                if not _is_of_start_script(process):
+                if not _is_beside_px4(process):
                     self._begun[process] = _cpu_s(process)
         self._begun_s = time.monotonic()
 
@@ -143,10 +143,11 @@ class Usage:
         return found
 
 
-def _is_of_start_script(process: psutil.Process) -> bool:
-    """Return whether PX4 has started a process: on a slow machine its shell may still run."""
+def _is_beside_px4(process: psutil.Process) -> bool:
+    """Return whether it is the shell that guards a PX4, or is of its start script."""
     parent = process.parent()
-    return parent is not None and name_of(parent.cmdline()) == 'px4'
+    return name_of(process.cmdline()) == 'sh' or (
+        parent is not None and name_of(parent.cmdline()) == 'px4')
 
 
 def _cpu_s(process: psutil.Process) -> float:
