@@ -38,7 +38,6 @@ KEYS = {
     'rich': 'python3-rich',
     'rosbags': 'python3-rosbags-pip',
     'scipy': 'python3-scipy',
-    'setproctitle': 'python3-setproctitle',
     'setuptools': 'python3-setuptools',
     'tqdm': 'python3-tqdm',
     'transforms3d': 'python3-transforms3d',

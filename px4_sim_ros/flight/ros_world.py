@@ -10,7 +10,6 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.flight.forks import WorldForks
 from px4_sim_ros.flight.record import GraphReports, WorldStatus
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.process import domain_claim
@@ -44,16 +43,13 @@ def start_graph(
     of_all += ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
                '--params-file', str(params_file)]
     environment = os.environ | ros_environment()
-    forks = None
-    if len(process_groups) > 1:
-        forks = stack.enter_context(contextlib.closing(WorldForks(environment)))
     started: list[tuple[list[str], Child]] = []
     stack.callback(lambda: stop_all([child for _, child in started]))
     for names in process_groups:
         name = f"world ({', '.join(names)})"
         arguments = [*names, *node_overrides.arguments(
             own_classes or {}, own_classes or () if is_fleet else names), *of_all]
-        started.append((names, forks.start(name, arguments) if forks else Child(
+        started.append((names, Child(
             name, own_module('px4_sim_ros.ros.world', *arguments), environment=environment)))
     return started
 

@@ -42,20 +42,6 @@ def own_module(name: str, *arguments: str) -> list[str]:
 _STOP_TIMEOUT_S = 4.0
 
 
-class NotStartedError(RuntimeError):
-    """There is no process that could start another."""
-
-
-class _Process(typing.Protocol):
-    """What is needed of subprocess.Popen; `pid` may raise NotStartedError."""
-
-    @property
-    def pid(self) -> int: ...
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
-    def send_signal(self, sig: int) -> None: ...
-
-
 class Child:
     """One process in a session of its own, so that Ctrl-C reaches only its parent."""
 
@@ -63,30 +49,21 @@ class Child:
         self, name: str, command: typing.Sequence[str | pathlib.Path], *,
         environment: typing.Mapping[str, str] | None = None,
         folder: pathlib.Path | None = None, log: pathlib.Path | None = None,
-        last_signal: str = 'TERM', inherited: typing.Collection[int] = (),
+        last_signal: str = 'TERM',
     ) -> None:
         """Start it.
 
         :param log: a file for all that it prints; without one it prints to ours
         :param last_signal: what it gets if this process is killed
-        :param inherited: file descriptors that it has as well
         """
         self.name = name
-        self._process: _Process
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(open(log, 'wb')) if log else None
             self._process = subprocess.Popen(
                 [*die_with_parent(last_signal), *map(str, command)], env=environment, cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT if output else None,
-                start_new_session=True, pass_fds=tuple(inherited))
-
-    @classmethod
-    def of(cls, name: str, process: _Process) -> Child:
-        """Return one that was started otherwise."""
-        child = cls.__new__(cls)
-        child.name, child._process = name, process
-        return child
+                start_new_session=True)
 
     @property
     def pid(self) -> int:
@@ -128,7 +105,7 @@ class Child:
     def send_kill(self) -> None:
         """End its whole session, and do not wait."""
         # What it started and left behind, if anything: its session was made for it alone.
-        with contextlib.suppress(ProcessLookupError, NotStartedError):
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def kill(self) -> None:

@@ -28,7 +28,6 @@ from stand_in_autopilot import connect
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.flight.forks import WorldForks
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
@@ -181,7 +180,6 @@ class GraphProcesses:
             self.graph = graph.of_instances({})       # for those who look how it is refused
         self.names = list(self.graph.nodes) if mode == 'separate' else ['world']
         self._environment = ros_environment() | {'PYTHONFAULTHANDLER': '1'}
-        self._forks = WorldForks(self._environment) if mode == 'separate' else None
         self._children = {}
         self._ended = []                  # replaced by others of the same name
         self._logs = {}                   # by name, of all processes of this name
@@ -203,11 +201,9 @@ class GraphProcesses:
         logs = self._logs.setdefault(name, [])
         logs.append(self._folder / f'{name}_{len(logs)}.log')
         arguments = ['--ros-args', '--params-file', str(self._params_file)]
-        if name != 'autopilot' and self._forks:
-            self._children[name] = self._forks.start(name, [name, *arguments], logs[-1])
-            return
+        nodes = [] if name == 'world' else [name]
         words = (['px4_sim_ros.autopilot.process', '--instance', self.instance]
-                 if name == 'autopilot' else ['px4_sim_ros.ros.world', *arguments])
+                 if name == 'autopilot' else ['px4_sim_ros.ros.world', *nodes, *arguments])
         self._children[name] = Child(
             name, [sys.executable, '-m', *words], log=logs[-1], environment=self._environment)
 
@@ -523,16 +519,13 @@ class GraphProcesses:
                 child.wait(max(0.0, deadline_s - time.monotonic()))
         for child in alive:
             child.stop(timeout_s=0.0)
-        if self._forks:
-            self._forks.close()
         self.observer.close()
 
 
 def _send(child, number):
-    """Send a signal, unless the process has ended: one that was forked is gone at once then."""
+    """Send a signal, unless the process has ended."""
     if child.exit_code is None:
-        with contextlib.suppress(ProcessLookupError):      # its exit code is on the way
-            os.kill(child.pid, number)
+        os.kill(child.pid, number)
 
 
 def _session_of(pid):

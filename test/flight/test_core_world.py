@@ -246,18 +246,11 @@ def started(monkeypatch):
     """Return the processes that were started in place of those of a graph."""
     started = []
 
-    class Forks:
-        def __init__(self, environment):
-            """Stand in for what starts them."""
+    def start(name, command, environment):
+        started.append(Child(name, ['sleep', '100']))
+        return started[-1]
 
-        def start(self, name, arguments):
-            started.append(Child(name, ['sleep', '100']))
-            return started[-1]
-
-        def close(self):
-            """End nothing."""
-
-    monkeypatch.setattr(ros_world, 'WorldForks', Forks)
+    monkeypatch.setattr(ros_world, 'Child', start)
     yield started
     for child in started:
         child.stop()
@@ -274,14 +267,14 @@ def assert_ended(children):
 
 @pytest.mark.parametrize('error', [OSError, KeyboardInterrupt])
 def test_none_is_left_when_one_cannot_be_started(error, monitor, started, monkeypatch):
-    start = ros_world.WorldForks.start
+    start = ros_world.Child
 
-    def fail_at_last(*arguments):
+    def fail_at_last(*arguments, **options):
         if len(started) == len(GRAPH.nodes) - 2:       # pilot and bridge share a process
             raise error
-        return start(*arguments)
+        return start(*arguments, **options)
 
-    monkeypatch.setattr(ros_world.WorldForks, 'start', fail_at_last)
+    monkeypatch.setattr(ros_world, 'Child', fail_at_last)
     with pytest.raises(error):
         make()
     assert_ended(started)

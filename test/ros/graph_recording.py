@@ -16,9 +16,9 @@ from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
-from px4_sim_ros.flight.forks import WorldForks
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.block_node import BlockNode
 from px4_sim_ros.ros.framework.graph_node import GraphNode
@@ -195,10 +195,10 @@ def record_processes(groups, duration_us, folder, overrides=OVERRIDES):
             message_class(graph.TOPICS[name].type), name,
             functools.partial(recording.add, name), qos.LOOP, raw=True)
         for name in RECORDED]
-    forks = WorldForks(ros_environment())
     children = [
-        forks.start(' '.join(names), [*names, '--ros-args', '--params-file',
-                                      str(parameters)])
+        Child(' '.join(names), own_module(
+            'px4_sim_ros.ros.world', *names, '--ros-args', '--params-file', str(parameters)),
+            environment=ros_environment())
         for names in groups]
     autopilot = None
     deadline_s = time.monotonic() + 120.0
@@ -220,7 +220,6 @@ def record_processes(groups, duration_us, folder, overrides=OVERRIDES):
         recording.end()
         for child in children:
             child.stop()
-        forks.close()
         if autopilot:
             autopilot.close()
         executor.shutdown()
