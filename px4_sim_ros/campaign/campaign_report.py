@@ -13,6 +13,7 @@ from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
 from px4_sim_ros.campaign.inputs import Choice
 from px4_sim_ros.campaign.jobs import Row
+from px4_sim_ros.campaign.paths import FlownPath
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.px4.log import LACKS, LogLoss
 from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty
@@ -28,20 +29,6 @@ from px4_sim_ros.recording.report.report_page import (
     text,
     tiles,
 )
-
-if typing.TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
-import typing
-
-from px4_sim_ros.campaign.paths import FlownPath
-
-if typing.TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
-import typing
 
 if typing.TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -20,7 +20,6 @@ from px4_sim_ros.messages.stamps import set_stamp, stamp_us
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint, TelemetryListener
 from px4_sim_ros.process.new_folder import make_folder
-from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
@@ -51,7 +50,7 @@ class CoreRecorder:
         self._ends_run = parameters.on_failure == 'fail'
         folder = make_folder(parameters.folder)
         try:
-            writer = BagWriter(folder, run, parameters, ThreadIfLong())
+            writer = BagWriter(folder, run, parameters)
         except OSError as error:
             raise OSError(
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error

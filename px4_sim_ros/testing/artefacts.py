@@ -16,13 +16,8 @@ from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.process import atomic_write
 
 if typing.TYPE_CHECKING:
-    from px4_sim_ros.testing.flight import Flight
-
-
-import typing
-
-if typing.TYPE_CHECKING:
     from px4_sim_ros.px4.sitl import Px4
+    from px4_sim_ros.testing.flight import Flight
 
 # The PX4 that a test flies, and whether its flights repeat.
 

@@ -10,7 +10,6 @@ import numpy
 from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.process.new_folder import make_folder
-from px4_sim_ros.recording.bag.disk_thread import AtOnce
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter
@@ -92,12 +91,7 @@ def side_messages(time_us=0):
 def begin_bag(folder, run=None, **values):
     """Return a writer of a bag that is open."""
     make_folder(folder)
-    return BagWriter(folder, run or description(), recorder_parameters(**values), new_disk())
-
-
-def new_disk():
-    """Return what bags are flushed by; a test may replace it."""
-    return AtOnce()
+    return BagWriter(folder, run or description(), recorder_parameters(**values))
 
 
 def write_all(writer, messages):

@@ -27,7 +27,6 @@ from mcap.reader import make_reader
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import rosbag2_metadata
-from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread, ThreadIfLong
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.schema import definition
@@ -36,16 +35,7 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import side_topics
 
 S = 1_000_000
-WITH_EACH_DISK = pytest.mark.usefixtures('disk')
 COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
-
-
-# Each push has what the third, with which flights record, changes between.
-@pytest.fixture(params=[
-    AtOnce, DiskThread, pytest.param(ThreadIfLong, marks=pytest.mark.long)])
-def disk(request, monkeypatch):
-    """Let bags be flushed at once, or while more is written."""
-    monkeypatch.setattr('bags.new_disk', request.param)
 
 
 def metadata(folder):
@@ -62,7 +52,6 @@ def counts_of(run, messages):
     return dict(collections.Counter(run.full_name(message.topic) for message in messages))
 
 
-@WITH_EACH_DISK
 @COMPRESSIONS
 @pytest.mark.parametrize('namespace', ['', 'north/two'])
 def test_what_was_written_is_read(compression, namespace, tmp_path):
@@ -95,7 +84,6 @@ def test_times_are_simulated(tmp_path):
     assert whole['duration']['nanoseconds'] == S * 1000
 
 
-@WITH_EACH_DISK
 def test_messages_of_a_topic_are_numbered_through_all_files(tmp_path):
     write_bag(tmp_path / 'bag', 2 * S, split_duration_s=1.0)
     numbers = []
@@ -131,7 +119,6 @@ def assert_files_stand_alone(folder, messages, run):
     return files
 
 
-@WITH_EACH_DISK
 def test_a_new_file_after_so_much_time(tmp_path):
     messages = write_bag(tmp_path / 'bag', 5 * S, split_duration_s=2.0)
     files = assert_files_stand_alone(tmp_path / 'bag', messages, description())
@@ -141,7 +128,6 @@ def test_a_new_file_after_so_much_time(tmp_path):
     assert read_all(tmp_path / 'bag')[1] == messages
 
 
-@WITH_EACH_DISK
 @pytest.mark.parametrize('compression', ['none', 'zstd'])
 def test_a_new_file_after_so_many_bytes(compression, tmp_path):
     messages = write_bag(
@@ -179,7 +165,6 @@ def test_more_than_ten_files_keep_their_order_without_metadata(tmp_path):
 
 # Flushing.
 
-@WITH_EACH_DISK
 @pytest.mark.parametrize('compression', ['none', 'lz4'])
 def test_nothing_that_was_flushed_is_lost(compression, tmp_path):
     """The folder is copied while the bag is open, as if the process were killed."""
@@ -289,7 +274,6 @@ def assert_cut(folder, messages):
     return reader
 
 
-@WITH_EACH_DISK
 @pytest.mark.parametrize('compression', ['none', 'zstd'])
 @pytest.mark.parametrize('room', [0, 5000])
 def test_on_a_full_disk_a_bag_ends_with_the_last_flush(room, compression, tmp_path):
@@ -305,7 +289,6 @@ def test_on_a_full_disk_a_bag_ends_with_the_last_flush(room, compression, tmp_pa
     assert_cut(folder, messages)
 
 
-@WITH_EACH_DISK
 def test_on_a_full_disk_a_chunk_that_is_long_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr('px4_sim_ros.recording.bag.writer._CHUNK_BYTES', 50_000)
     run, folder = description(), tmp_path / 'bag'
@@ -319,7 +302,6 @@ def test_on_a_full_disk_a_chunk_that_is_long_is_left_out(tmp_path, monkeypatch):
     assert_cut(folder, messages)
 
 
-@WITH_EACH_DISK
 @pytest.mark.parametrize('lacking', [5, 30, 10_000])
 def test_on_a_full_disk_the_end_of_a_bag_is_cut(lacking, tmp_path):
     run, folder = description(), tmp_path / 'bag'
@@ -340,7 +322,6 @@ def test_on_a_full_disk_the_end_of_a_bag_is_cut(lacking, tmp_path):
     assert_cut(folder, messages)
 
 
-@WITH_EACH_DISK
 def test_the_bag_ends_with_what_its_metadata_tells_of(tmp_path, monkeypatch):
     """There may be room for the messages and none for `metadata.yaml`."""
     run, folder = description(), tmp_path / 'bag'
@@ -360,14 +341,12 @@ def raise_full(*arguments, **keywords):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@WITH_EACH_DISK
 @pytest.mark.parametrize('what', ['open', 'add_attachment', 'write'])
 def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, monkeypatch):
     run, folder = description(), tmp_path / 'bag'
     writer = begin_bag(folder, run, split_duration_s=1.0)
     messages = messages_of(run, S)
     write_all(writer, messages)
-    writer._disk.wait()        # for what was begun before
     with monkeypatch.context() as patch:
         if what == 'open':
             (folder / 'bag_1.mcap').mkdir()
@@ -388,7 +367,6 @@ def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, m
         assert make_reader(file).get_summary().statistics.message_count == len(messages)
 
 
-@WITH_EACH_DISK
 @pytest.mark.parametrize('what', ['add_attachment', 'add_metadata'])
 def test_a_bag_that_cannot_be_begun_leaves_no_trace(what, tmp_path, monkeypatch):
     monkeypatch.setattr(f'px4_sim_ros.recording.bag.mcap_file.McapFile.{what}', raise_full)
@@ -397,7 +375,6 @@ def test_a_bag_that_cannot_be_begun_leaves_no_trace(what, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-@WITH_EACH_DISK
 @pytest.mark.parametrize('compression, size', [
     ('none', 120_000), ('none', 400_001), ('lz4', 120_000), ('zstd', 120_000)])
 def test_a_file_that_may_not_grow_any_more_ends_with_the_last_flush(size, compression, tmp_path):
@@ -412,7 +389,6 @@ def test_a_file_that_may_not_grow_any_more_ends_with_the_last_flush(size, compre
     assert_cut(folder, kept)
 
 
-@WITH_EACH_DISK
 def test_a_bag_that_cannot_be_begun_for_want_of_room_leaves_no_trace(tmp_path):
     with largest_file(1000), pytest.raises(OSError, match='File too large'):
         begin_bag(tmp_path / 'bag')
@@ -433,7 +409,6 @@ def small_disk(tmp_path):
     subprocess.run(['umount', '-l', place], check=True)
 
 
-@WITH_EACH_DISK
 @pytest.mark.process
 @pytest.mark.parametrize('split', [0.0, 0.2])
 def test_a_disk_that_is_really_full(split, small_disk):

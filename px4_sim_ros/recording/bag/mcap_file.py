@@ -8,7 +8,6 @@ by itself. The records that are rare are the library's.
 from __future__ import annotations
 
 import collections
-import functools
 import itertools
 import struct
 import typing
@@ -59,15 +58,6 @@ _COMPRESS: dict[str, typing.Callable[[bytes], bytes]] = {
     'lz4': lz4.frame.compress, 'zstd': zstandard.compress}
 
 
-class _Chunk(typing.NamedTuple):
-    """The messages of a chunk, before they are written."""
-
-    parts: list[bytes]
-    size: int
-    check_sum: int
-    entries: dict[int, list[int]]          # by channel: time and offset of each message
-
-
 class McapFile:
     """A file that is being written; its messages are in chunks, which are indexed."""
 
@@ -89,8 +79,6 @@ class McapFile:
         self._chunks: list[ChunkIndex] = []
         self._counts: dict[int, int] = {}          # messages in chunks, by channel
         self._first_ns = self._last_ns = 0         # of those messages
-        self.before_full_chunk: typing.Callable[[], None] = lambda: None
-        """Is called before a chunk is written without a flush."""
         self._begin_chunk()
         self.size = 0
         """Of what was written."""
@@ -161,8 +149,7 @@ class McapFile:
             self._check_sum = zlib.crc32(record, self._check_sum)
             count += 1
             if self._size > self._chunk_bytes:
-                self.before_full_chunk()
-                self.take_chunk()()
+                self._write_chunk()
         return count
 
     def flush(self) -> None:
@@ -170,55 +157,38 @@ class McapFile:
 
         :raises OSError: it cannot be written
         """
-        self.take_chunk()()
+        self._write_chunk()
         self._stream.flush()
 
-    def take_chunk(self) -> typing.Callable[[], None]:
-        """Return the writer of the chunk, if it has a message; begin another one.
-
-        It may be called in another thread, when the one before is done, and raises OSError if the
-        chunk cannot be written. What can be done before is done: two threads that run Python wait
-        for one another at each call of the system.
-        """
+    def _write_chunk(self) -> None:
+        """Write the chunk with the indexes of its messages, if it has one; begin another one."""
         if not self._index:
-            return _do_nothing             # what is written once stays for the next chunk
-        chunk = _Chunk(self._parts, self._size, self._check_sum, self._index)
+            return                         # what is written once stays for the next chunk
+        parts, size, check_sum, entries = self._parts, self._size, self._check_sum, self._index
         self._begin_chunk()
-        if self._compression == 'none':
-            return functools.partial(self._put, self._laid_out(chunk, '', chunk.parts, chunk.size))
-        return functools.partial(self._compress, chunk)
-
-    def _compress(self, chunk: _Chunk) -> None:
-        data = _COMPRESS[self._compression](b''.join(chunk.parts))
-        self._put(self._laid_out(chunk, self._compression, [data], len(data)))
-
-    def _laid_out(
-        self, chunk: _Chunk, compression: str, data: typing.Iterable[bytes], size: int,
-    ) -> bytes:
-        """Return a chunk that follows now, with the indexes of its messages; record it.
-
-        :param data: what it holds, compressed, of so many bytes
-        """
-        entries = chunk.entries
+        compression, data, length_of_data = b'', parts, size
+        if self._compression != 'none':
+            compression = self._compression.encode()
+            data = [_COMPRESS[self._compression](b''.join(parts))]
+            length_of_data = len(data[0])
         times_ns = [time_ns for its in entries.values() for time_ns in its[::2]]
         first_ns, last_ns = min(times_ns), max(times_ns)
-        name = compression.encode()
-        rest = _TEXT_LENGTH.pack(len(name)) + name + _SIZE.pack(size)
-        length = _CHUNK.size + len(rest) + size
+        rest = _TEXT_LENGTH.pack(len(compression)) + compression + _SIZE.pack(length_of_data)
+        length = _CHUNK.size + len(rest) + length_of_data
         head = _CHUNK.pack(Opcode.CHUNK, length - _OPCODE_AND_LENGTH, first_ns, last_ns,
-                           chunk.size, chunk.check_sum)
+                           size, check_sum)
         indexes = [_index_record(channel, its) for channel, its in entries.items()]
         ends = itertools.accumulate(map(len, indexes), initial=self.size + length)
         self._chunks.append(ChunkIndex(
             message_start_time=first_ns, message_end_time=last_ns, chunk_start_offset=self.size,
             chunk_length=length, message_index_offsets=dict(zip(entries, ends)),
-            message_index_length=sum(map(len, indexes)), compression=compression,
-            compressed_size=size, uncompressed_size=chunk.size))
+            message_index_length=sum(map(len, indexes)), compression=compression.decode(),
+            compressed_size=length_of_data, uncompressed_size=size))
         self._first_ns = min(first_ns, self._first_ns) if self._counts else first_ns
         self._last_ns = max(last_ns, self._last_ns)
         for channel, its in entries.items():
             self._counts[channel] = self._counts.get(channel, 0) + len(its) // 2
-        return b''.join((head, rest, *data, *indexes))
+        self._put(b''.join((head, rest, *data, *indexes)))
 
     # The end.
 
@@ -227,7 +197,7 @@ class McapFile:
 
         :raises OSError: they cannot be written
         """
-        self.take_chunk()()
+        self._write_chunk()
         self._write(DataEnd(0))
         start = self.size
         summary, groups = b'', b''
@@ -273,10 +243,6 @@ def message_record(channel: int, time_ns: int, sequence: int, data: bytes) -> Me
     """Return the record of a message, with its channel."""
     return channel, _MESSAGE.pack(
         Opcode.MESSAGE, _MESSAGE_LENGTH + len(data), channel, sequence, time_ns, time_ns) + data
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def end_without_summary() -> bytes:

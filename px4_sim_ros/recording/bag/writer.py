@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import pathlib
 import typing
@@ -12,7 +11,6 @@ import typing
 from px4_sim_ros import __version__
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
-from px4_sim_ros.recording.bag.disk_thread import AtOnce, Disk
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.mcap_file import (
     McapFile,
@@ -92,15 +90,13 @@ class BagWriter:
 
     def __init__(
         self, folder: pathlib.Path, run: RunDescription | FleetDescription,
-        parameters: RecorderParameters, disk: Disk | None = None,
+        parameters: RecorderParameters,
     ) -> None:
         """Begin in an empty folder.
 
-        :param disk: what flushes while writing continues; None: they wait for it
         :raises OSError: nothing can be written there
         """
         self.folder = folder
-        self._disk = disk or AtOnce()
         self._run_text = run.to_yaml().encode()
         self._parameters = parameters
         self._topics = topics_of(run)
@@ -121,7 +117,6 @@ class BagWriter:
         try:
             self._open()
         except OSError:
-            self._disk.close()
             with contextlib.suppress(OSError):
                 folder.rmdir()
             raise
@@ -161,45 +156,31 @@ class BagWriter:
 
     def _flush_before(self, time_us: int) -> None:
         """Flush what is of the times before; begin another file if that is full."""
-        self._begin_flush()
+        self.flush()
         flush_us = self._parameters.flush_us
         self.flush_at_us = time_us - time_us % flush_us + flush_us
         if self._is_full(time_us):
-            self._wait()
             self._finish_file()
             self._open()
             # Some readers need a message in each file, even if the run ends here.
             self.flush_at_us = time_us
 
     def flush(self) -> None:
-        """Flush all that was written to disk.
+        """Flush all that was written to disk; if it cannot be written, the bag ends.
 
         :raises OSError: it cannot be written
         """
-        self._begin_flush()
-        self._wait()
-
-    def _begin_flush(self) -> None:
-        """Begin to flush; if the flush before has failed, the bag ends."""
         with self._truncate_on_failure():
-            self._disk.wait()
-            self._disk.begin(functools.partial(
-                self._flush, self._file.take_chunk(), self._metadata(), self._last_us))
-
-    def _wait(self) -> None:
-        with self._truncate_on_failure():
-            self._disk.wait()
+            self._flush(self._metadata())
 
     def close(self) -> None:
         """Finish the bag.
 
         :raises OSError: its end cannot be written
         """
-        self._wait()
         with self._truncate_on_failure():
-            self._flush(self._file.take_chunk(), self._metadata(is_final=True), self._last_us)
+            self._flush(self._metadata(is_final=True))
         self._finish_file()
-        self._disk.close()
 
     def end_text(self, reason: str) -> str:
         """Return why the recording ends too early, as a sentence."""
@@ -218,11 +199,10 @@ class BagWriter:
             self._file = McapFile(
                 self._stream, f'px4_sim_ros {__version__}', self._parameters.compression,
                 _CHUNK_BYTES)
-            self._file.before_full_chunk = self._disk.wait
             self._file.add_metadata(PACKAGE, self._custom_data)
             self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
             self._register_channels()
-            self._flush(self._file.take_chunk(), self._metadata(), self._last_us)
+            self._flush(self._metadata())
 
     def _register_channels(self) -> None:
         """Register a channel for each topic in the file that begins."""
@@ -238,8 +218,6 @@ class BagWriter:
                     'topic_type_hash': topic.type_hash})
 
     def _is_full(self, time_us: int) -> bool:
-        if self._parameters.split_size_mb:
-            self._wait()                   # how large it is, is known then
         split_us = self._parameters.split_duration_s * US_PER_S
         split_bytes = self._parameters.split_size_mb * _BYTES_PER_MB
         return (0.0 < split_us <= time_us - self._files[-1].first_us
@@ -252,20 +230,16 @@ class BagWriter:
         self._stream.close()
 
     def _metadata(self, is_final: bool = False) -> bytes:
-        """Return the metadata after a flush that begins now."""
+        """Return the metadata after a flush."""
         self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
         return rosbag2_metadata.text_of(self._files, {
             topic: self.channels[name].written for name, topic in self._topics.items()
         }, self._custom_data, is_final=is_final)
 
-    def _flush(
-        self, write_chunk: typing.Callable[[], None], metadata: bytes, last_us: int,
-    ) -> None:
-        """Flush what was taken; steps may continue meanwhile."""
-        write_chunk()
-        self._stream.flush()
+    def _flush(self, metadata: bytes) -> None:
+        self._file.flush()
         rosbag2_metadata.replace(self.folder, metadata)
-        self._flushed_bytes, self.flushed_us = self._file.size, last_us
+        self._flushed_bytes, self.flushed_us = self._file.size, self._last_us
 
     @contextlib.contextmanager
     def _truncate_on_failure(self) -> typing.Iterator[None]:
@@ -277,7 +251,6 @@ class BagWriter:
 
     def _truncate(self) -> None:
         """Truncate the file to what `metadata.yaml` counts, and write a footer."""
-        self._disk.close()
         # Not by the stream: closing it would flush its buffer once more.
         self._stream.raw.close()
         path = self.folder / self._files[-1].name

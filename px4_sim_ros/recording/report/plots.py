@@ -9,15 +9,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
-from px4_sim_ros.recording.analysis.series import Mark
-
-if typing.TYPE_CHECKING:       # only who draws needs it
-    import plotly.graph_objects as go
-
-
-import typing
-
-from px4_sim_ros.recording.analysis.series import Waypoint
+from px4_sim_ros.recording.analysis.series import Mark, Waypoint
 
 if typing.TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import collections
+import signal
+import sys
+import threading
 import time
 import typing
 
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.px4.shared_core import SharedCore
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.step.attendance import Attendance
@@ -22,20 +26,7 @@ if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.step_bag import StepBag
     from px4_sim_ros.ros.framework.block_node import BlockNode
     from px4_sim_ros.ros.manager.clock_driver import ClockDriver
-
-
-import signal
-import sys
-import threading
-import typing
-
-from px4_sim_ros.process.signals import Stop
-
-if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager.manager import ManagerNode
-
-
-import typing
 
 _Publish = typing.Callable[[bytes], None]
 

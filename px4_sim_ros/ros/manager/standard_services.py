@@ -8,16 +8,6 @@ these are those of other simulators, such as Isaac Sim and O3DE.
 from __future__ import annotations
 
 import pathlib
-import typing
-
-from px4_sim_ros.ros.framework.block_host import BlockHost
-from px4_sim_ros.ros.framework.polling import LongServices
-from px4_sim_ros.step.clock import LockstepClock
-
-if typing.TYPE_CHECKING:
-    from px4_sim_ros.ros.manager.manager import ManagerNode
-
-
 import re
 import time
 import typing
@@ -50,10 +40,15 @@ from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.ros.framework.polling import PollingNode
+from px4_sim_ros.ros.framework.block_host import BlockHost
+from px4_sim_ros.ros.framework.polling import LongServices, PollingNode
 from px4_sim_ros.ros.manager.lifecycle_client import Sequence
 from px4_sim_ros.ros.manager.run_control import ClockOwner, RunControl
 from px4_sim_ros.ros.manager.vehicle_control import VERBS, Owner, VehicleControl
+from px4_sim_ros.step.clock import LockstepClock
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.ros.manager.manager import ManagerNode
 
 # Run control by the services of the package `simulation_interfaces`, as other simulators have it.
 #

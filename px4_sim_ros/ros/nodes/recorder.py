@@ -18,7 +18,6 @@ from px4_sim_ros.messages.diagnostics import ERROR, OK
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import within
 from px4_sim_ros.process.new_folder import make_folder, new_folder
-from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_run_file
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.step_bag import StepBag
@@ -103,9 +102,7 @@ class RecorderNode(PollingNode, GraphNode):
         self._last_step_us, self._busy_s = 0, 0.0
         self._discard()
         self._folder = make_folder(self._next_folder())
-        # By value it is written where the steps are run, otherwise in a thread anyway.
-        disk = ThreadIfLong() if self._gets_values else None
-        writer = BagWriter(self._folder, self._run, self._own, disk)
+        writer = BagWriter(self._folder, self._run, self._own)
         self._recordings += 1
         self._bag = self._begin(writer)
         # The manager has to know of it before anything can fail.
