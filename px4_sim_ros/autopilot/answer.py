@@ -14,8 +14,7 @@ from px4_sim_ros.autopilot.memory import CONSTANTS, MEMORY
 from px4_sim_ros.jit import machine_code
 from px4_sim_ros.jit.code_cache import AUTOPILOT, IS_PLAIN
 from px4_sim_ros.jit.compiled import compiled
-
-IMU, MAGNETOMETER, BAROMETER, GNSS = 1, 2, 4, 8
+from px4_sim_ros.link.hil.codec import BAROMETER, GNSS, IMU, MAGNETOMETER
 
 
 @compiled
@@ -40,15 +39,16 @@ def answer(memory: np.ndarray, constants: np.ndarray, sensors: int) -> bool:
     if sensors & BAROMETER:
         estimator.barometer(m, c)
     commander.control(m, c, dt)
+    m.reply_armed = int(m.armed)
     return m.armed
 
 
-def answer_of(memory: np.ndarray, constants: np.ndarray) -> typing.Callable[[int], bool]:
+def answer_of(memory: np.ndarray, constants: np.ndarray) -> typing.Callable[[int], int]:
     """Return `answer` for these records, which have to stay where they are."""
     if IS_PLAIN:
         return functools.partial(answer, memory, constants)
     # Of Python's own: another thread gets the interpreter before or after it, not meanwhile.
-    kind = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return functools.partial(kind(address()), *(
         ctypes.c_void_p(record.ctypes.data) for record in (memory, constants)))
 
@@ -62,7 +62,7 @@ def address() -> int:
         def entry(memory, constants, sensors):  # type: ignore[no-untyped-def]
             return answer(carray(memory, 1), carray(constants, 1), sensors)
 
-        return t.boolean(*(t.CPointer(numba.from_dtype(d)) for d in (MEMORY, CONSTANTS)),
+        return t.int64(*(t.CPointer(numba.from_dtype(d)) for d in (MEMORY, CONSTANTS)),
                          t.int64), entry
 
     return machine_code.load(AUTOPILOT, make)

@@ -12,7 +12,9 @@ of the first GNSS fixes.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import struct
 import typing
 
 import numpy as np
@@ -183,6 +185,15 @@ def _average(mean: np.ndarray, samples: int, new: Vector) -> None:
         mean[i] += (new[i] - mean[i]) / samples
 
 
+class Estimate(typing.NamedTuple):
+    """Where the vehicle is, in the frame of the estimate."""
+
+    attitude: Quaternion               # from body to world
+    rate: Vector                       # rad/s, body
+    velocity: Vector                   # m/s
+    position: Vector                   # m
+
+
 class Estimator:
     """What the estimator knows, and its fixes: where on the Earth the estimate is."""
 
@@ -193,6 +204,9 @@ class Estimator:
         """
         load_proj()
         self._m, self._correct = m, correct
+        # In one call: each field of a record takes as long by itself.
+        self._read = functools.partial(
+            struct.Struct('13d').unpack_from, m.data, m.dtype.fields['attitude'][1])
         self._first_fix: LocalFrame | None = None      # around the first
         self._frame: LocalFrame | None = None          # around the mean of all until aligned
 
@@ -206,26 +220,10 @@ class Estimator:
         """The frame of the estimate; None until aligned."""
         return self._frame if self._m.aligned else None
 
-    @property
-    def attitude(self) -> Quaternion:
-        """From body to world."""
-        w, x, y, z = self._m.attitude.tolist()
-        return w, x, y, z
-
-    @property
-    def rate(self) -> Vector:
-        """In rad/s, body."""
-        return frames.vector(self._m.rate_rad_s.tolist())
-
-    @property
-    def velocity(self) -> Vector:
-        """In m/s, world."""
-        return frames.vector(self._m.velocity_m_s.tolist())
-
-    @property
-    def position(self) -> Vector:
-        """In m, world."""
-        return frames.vector(self._m.position_m.tolist())
+    def now(self) -> Estimate:
+        """Return the estimate."""
+        n = self._read()
+        return Estimate(n[:4], n[4:7], n[7:10], n[10:])
 
     def gnss(self, fix: GeodeticPosition, velocity: Vector) -> None:
         """Correct position, velocity and tilt with a fix.

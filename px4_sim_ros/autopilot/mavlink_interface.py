@@ -15,11 +15,13 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
+from px4_sim_ros.link.fast_frames import FramePacker
 from px4_sim_ros.link.fields import (
     INT16_MAX,
     INT16_MIN,
     INT32_MAX,
     INT32_MIN,
+    float32,
     packed,
     saturated,
 )
@@ -27,10 +29,13 @@ from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
-from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.timebase import is_due, next_due_us
 from px4_sim_ros.px4.modes import auto_mode
 
 _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
+_IN_EACH_POSITION = (
+    mavlink.MAVLink_local_position_ned_message, mavlink.MAVLink_global_position_int_message,
+    mavlink.MAVLink_attitude_quaternion_message, mavlink.MAVLink_position_target_local_ned_message)
 # A set point has no velocity, acceleration or yaw.
 _POSITION_ONLY = sum(2**bit for bit in range(3, 12))
 _UNKNOWN = 0xFFFF
@@ -57,6 +62,8 @@ class MavlinkInterface:
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
+        self._position, self._place, self._turn, self._target = (
+            FramePacker(self._mav, message) for message in _IN_EACH_POSITION)
         self._time_us = 0
         self._has_refused_sticks = False
         self.socket = bound_socket('UDP', LOCAL, AUTOPILOT_PORT + instance)
@@ -75,8 +82,12 @@ class MavlinkInterface:
             self._send(self._system_status())
             self._send(self._landed_state())
         if is_due(time_us, _POSITION_US) and (frame := self._estimator.frame) is not None:
-            for message in [*self._position(frame), *self._set_point()]:
-                self._send(message)
+            self._send_frames(self._positions(frame))
+
+    def due_us(self, time_us: int) -> int:
+        """Return the first time after one at which telemetry is due."""
+        return min(next_due_us(time_us, period_us)
+                   for period_us in (_HEARTBEAT_US, _STATE_US, _POSITION_US))
 
     def receive(self) -> None:
         """Carry out the commands that have come in."""
@@ -174,31 +185,31 @@ class MavlinkInterface:
             state = mavlink.MAV_LANDED_STATE_IN_AIR
         return self._mav.extended_sys_state_encode(mavlink.MAV_VTOL_STATE_UNDEFINED, state)
 
-    def _position(self, frame: LocalFrame) -> list[mavlink.MAVLink_message]:
-        estimator, mav = self._estimator, self._mav
-        time_ms = self._time_us // 1000
-        north, east, down = enu_to_ned(estimator.position)
-        vn, ve, vd = enu_to_ned(estimator.velocity)
-        here = frame.to_geodetic(estimator.position)
-        attitude = quaternion_enu_flu_to_ned_frd(estimator.attitude)
-        return [
-            mav.local_position_ned_encode(time_ms, north, east, down, vn, ve, vd),
-            mav.global_position_int_encode(
+    def _positions(self, frame: LocalFrame) -> bytes:
+        """Return the frames of the estimate and of the set point, for one datagram."""
+        time_ms, estimate = self._time_us // 1000, self._estimator.now()
+        north, east, down = enu_to_ned(estimate.position)
+        vn, ve, vd = enu_to_ned(estimate.velocity)
+        here = frame.to_geodetic(estimate.position)
+        target = self._commander.set_point
+        return b''.join((
+            self._position.pack(
+                time_ms, *map(float32, (north, east, down, vn, ve, vd))),
+            self._place.pack(
                 time_ms, _int32(here.latitude_deg * 1e7), _int32(here.longitude_deg * 1e7),
                 _int32(here.ellipsoid_altitude_m * 1e3), _int32(-down * 1e3),
                 _int16(vn * 1e2), _int16(ve * 1e2), _int16(vd * 1e2), _UNKNOWN),
-            mav.attitude_quaternion_encode(time_ms, *attitude, *flu_to_frd(estimator.rate)),
-        ]
-
-    def _set_point(self) -> list[mavlink.MAVLink_message]:
-        target = self._commander.set_point
-        if target is None:
-            return []
-        return [self._mav.position_target_local_ned_encode(
-            self._time_us // 1000, mavlink.MAV_FRAME_LOCAL_NED, _POSITION_ONLY,
-            *enu_to_ned(target), 0, 0, 0, 0, 0, 0, 0, 0)]
+            self._turn.pack(time_ms, *map(float32, (
+                *quaternion_enu_flu_to_ned_frd(estimate.attitude), *flu_to_frd(estimate.rate))),
+                0, 0, 0, 0),
+            b'' if target is None else self._target.pack(
+                time_ms, *map(float32, enu_to_ned(target)), 0, 0, 0, 0, 0, 0, 0, 0, _POSITION_ONLY,
+                mavlink.MAV_FRAME_LOCAL_NED)))
 
     def _send(self, message: mavlink.MAVLink_message) -> None:
+        self._send_frames(packed(self._mav, message))
+
+    def _send_frames(self, frames: bytes) -> None:
         # A pilot need not listen on its port.
         with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
-            self.socket.sendto(packed(self._mav, message), self._pilot)
+            self.socket.sendto(frames, self._pilot)

@@ -28,7 +28,7 @@ MEMORY = np.dtype([
     ('pressure_pa', float),
     ('fix_m', *_VECTOR), ('fix_velocity_m_s', *_VECTOR),      # in the frame of the estimate
     # The reply to it.
-    ('controls', float, 16),
+    ('controls', float, 16), ('reply_armed', int),
     # When the last sample of each kind came; -1: none has come.
     ('answered_us', int), ('imu_us', int), ('magnetometer_us', int), ('barometer_us', int),
     ('gnss_us', int),

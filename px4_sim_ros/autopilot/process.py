@@ -20,7 +20,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.autopilot.answer import BAROMETER, GNSS, IMU, MAGNETOMETER, answer_of
+from px4_sim_ros.autopilot.answer import answer_of
 from px4_sim_ros.autopilot.commander import Commander
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
@@ -50,9 +50,9 @@ class Autopilot:
     def __init__(self, instance: int, vehicle: Vehicle) -> None:
         gains = read_yaml(config_directory() / 'autopilot.yaml', 'autopilot file')
         # Kept, for the machine code only knows where they are.
-        self._records = memory, constants = new_memory(), constants_of(vehicle, gains)
+        self.records = memory, constants = new_memory(), constants_of(vehicle, gains)
         self._answer = answer_of(memory, constants)
-        self._estimator = Estimator(memory[0], functools.partial(self._answer, GNSS))
+        self._estimator = Estimator(memory[0], functools.partial(self._answer, hil_codec.GNSS))
         self.interface = MavlinkInterface(instance, Commander(memory[0]), self._estimator)
         self._second_imu: tuple[Vector, Vector] | None = None
         self._mav = mavlink.MAVLink(
@@ -71,7 +71,8 @@ class Autopilot:
         self._set_imu = places('6d', 'specific_force_m_s2', 'pack_into')    # and the rates behind
         self._set_field = places('3d', 'field_t', 'pack_into')
         self._set_pressure = places('d', 'pressure_pa', 'pack_into')
-        self._controls = places('16d', 'controls', 'unpack_from')
+        self._time = places('Q', 'time_us', 'unpack_from')
+        self._controls = places('16dq', 'controls', 'unpack_from')          # and if they are armed
 
     def answer(self, data: bytes) -> bytes:
         """Return the replies to what the simulator sent."""
@@ -97,20 +98,26 @@ class Autopilot:
         # The sample of another IMU is one step old: it comes after this message.
         imu = self._imu(message) or self._second_imu
         if imu is not None:
-            sensors |= IMU
+            sensors |= hil_codec.IMU
             self._set_imu(*imu[0], *imu[1])
         field = hil_codec.magnetic_field_from_hil(message)
         if field is not None:
-            sensors |= MAGNETOMETER
+            sensors |= hil_codec.MAGNETOMETER
             self._set_field(*field)
         pressure = hil_codec.pressure_from_hil(message)
         if pressure is not None:
-            sensors |= BAROMETER
+            sensors |= hil_codec.BAROMETER
             self._set_pressure(pressure)
-        mode = _CUSTOM | _ARMED if self._answer(sensors) else _CUSTOM
+        self._answer(sensors)
         self.interface.telemetry(time_us)
+        return self.reply()
+
+    def reply(self) -> bytes:
+        """Return the frame of the reply to the last sample."""
+        *controls, is_armed = self._controls()
         return self._controls_frames.pack(
-            time_us, hil_codec.LOCKSTEP_FLAG, *self._controls(), mode)
+            *self._time(), hil_codec.LOCKSTEP_FLAG, *controls,
+            _CUSTOM | _ARMED if is_armed else _CUSTOM)
 
     @staticmethod
     def _imu(message: typing.Any) -> tuple[Vector, Vector] | None:

@@ -58,6 +58,7 @@ class CoreVehicle:
         self._pilot = typing.cast('PilotBlock | None', self.blocks.get('pilot'))
         self._flown_fingerprint = ''
         if self._pilot is not None:
+            self._pilot.autopilot_is_here = self.bridge.has_autopilot
             if recorder is not None:
                 self._pilot.telemetry = recorder.telemetry(self.name)
             self._pilot.on_event, self._pilot.on_over = self._report, self._note_over

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import typing
 
+import numpy as np
+
+from px4_sim_ros.autopilot.answer import address
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.link.hil.block import HilBlock
+from px4_sim_ros.link.hil.burst_code import HERE, InProcess
 from px4_sim_ros.link.hil.server import HilServer
 from px4_sim_ros.link.ports import LOCAL
 
@@ -22,10 +26,15 @@ class DirectServer(HilServer):
     """
 
     def __init__(self, make: typing.Callable[[], Autopilot]) -> None:
-        self._make, self._autopilot = make, make()
-        self._answers = b''
-        self._is_open = True
+        self._make = make
+        self._begin()
         self.count = lambda trouble, sentence: None
+
+    def _begin(self) -> None:
+        self._autopilot = self._make()
+        self._answers = b''
+        self._has_reply = False            # that is no frame yet
+        self._is_open = True
 
     @property
     def connected(self) -> bool:
@@ -45,7 +54,7 @@ class DirectServer(HilServer):
     def accept(self, timeout_s: float = 0.0) -> bool:
         """Return that the autopilot is there: a new one, if that before was retired."""
         if not self._is_open:
-            self._autopilot, self._is_open = self._make(), True
+            self._begin()
         return True
 
     def send(self, data: bytes) -> None:
@@ -56,12 +65,45 @@ class DirectServer(HilServer):
     def receive(self, timeout_s: float) -> bytes:
         """Return the answers of the autopilot."""
         answers, self._answers = self._answers, b''
+        if self._has_reply:
+            self._has_reply = False
+            answers += self._autopilot.reply()
         return answers
+
+    @property
+    def in_process(self) -> InProcess:
+        """Where compiled code finds the autopilot."""
+        memory, constants = self._autopilot.records
+        force = memory['specific_force_m_s2']
+        return InProcess(
+            memory['time_us'],
+            # The rates are behind it.
+            np.lib.stride_tricks.as_strided(force, (6,), (force.itemsize,)),
+            memory['field_t'][0], memory['pressure_pa'], memory['controls'][0],
+            memory['reply_armed'], address(), memory.ctypes.data, constants.ctypes.data)
+
+    def begin_steps(self, time_us: int) -> tuple[int, float] | None:
+        """Let the autopilot carry out commands; return up to when it sends no telemetry."""
+        if not self._is_open or not (self._has_reply or self._answers):
+            return None
+        self._autopilot.interface.receive()
+        return HERE, self._autopilot.interface.due_us(time_us)
+
+    @property
+    def waits_awake(self) -> bool:
+        """False: its replies are there at once."""
+        return False
+
+    def take_steps(self, time_us: int, *, is_sent: bool) -> None:
+        """Let the autopilot send the telemetry of a time."""
+        self._answers, self._has_reply = b'', is_sent
+        if is_sent:
+            self._autopilot.interface.telemetry(time_us)
 
     def retire_client(self) -> None:
         """End the autopilot."""
         self.close()
-        self._answers = b''
+        self._answers, self._has_reply = b'', False
 
     def close(self) -> None:
         """Free the ports of the autopilot; a second time nothing happens."""
@@ -72,6 +114,8 @@ class DirectServer(HilServer):
 
 class DirectBridge(HilBlock):
     """The bridge to an embedded autopilot in this process."""
+
+    has_autopilot = True
 
     def open_server(self) -> HilServer:
         """Return the link to a new autopilot.

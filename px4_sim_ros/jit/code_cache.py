@@ -28,7 +28,7 @@ def sources() -> list[pathlib.Path]:
     """Return the files that machine code is made of."""
     package = pathlib.Path(__file__).parent.parent
     return sorted([*(path for room in _ROOMS for path in (package / room).rglob('*.py')),
-                   *package.glob('link/hil/burst_code.py')])
+                   *package.glob('link/hil/burst_code.py'), *package.glob('link/hil/codec.py')])
 
 
 @functools.cache

@@ -64,6 +64,26 @@ def _compile(make: typing.Callable[[typing.Any], tuple[typing.Any, typing.Any]])
     return code
 
 
+def caller(numba: typing.Any) -> typing.Any:
+    """Return a compiled function that calls machine code, which returns an integer, at an address.
+
+    It takes the address and a tuple of integers, of 64 bits as addresses are, and real numbers.
+    """
+    from llvmlite import ir
+
+    @numba.extending.intrinsic
+    def call(context, address, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            place, packed = values
+            given = [builder.extract_value(packed, i) for i in range(len(arguments))]
+            kind = ir.FunctionType(ir.IntType(64), [value.type for value in given])
+            return builder.call(builder.inttoptr(place, kind.as_pointer()), given)
+
+        return numba.types.int64(address, arguments), generate
+
+    return call
+
+
 def _keep(file: pathlib.Path, code: bytes) -> None:
     """Write a file that is there as a whole or not at all."""
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:

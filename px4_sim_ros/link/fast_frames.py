@@ -30,24 +30,24 @@ def _slow_check_sum(data: bytes, begin: int = 0xFFFF) -> int:
 _check_sum: typing.Callable[..., int] = getattr(mavlink, 'mcrf4xx', _slow_check_sum)
 
 
-def frames_of(data: bytes, ids: typing.Container[int]) -> bytes:
+def frames_of(data: bytes, ids: typing.Container[int]) -> list[bytes]:
     """Return those frames in `data` that carry some messages, the others left out.
 
-    All of `data` if it is anything else than whole frames of MAVLink 2 that are not signed.
-    Check sums are not verified.
+    All of `data` in one piece if it is anything else than whole frames of MAVLink 2 that are not
+    signed. Check sums are not verified.
 
     :param ids: of the messages
     """
-    found, at = b'', 0
+    found, at = [], 0
     while at < len(data):
         # Byte 1 is the length of the payload, 2 the flags (signed), 7 to 9 are the id.
         if len(data) - at < _SHORTEST_BYTES or data[at] != _MARKER or data[at + 2]:
-            return data
+            return [data]
         end = at + _SHORTEST_BYTES + data[at + 1]
         if end > len(data):
-            return data
+            return [data]
         if int.from_bytes(data[at + 7:at + _HEADER_BYTES], 'little') in ids:
-            found += data[at:end]
+            found.append(data[at:end])
         at = end
     return found
 

@@ -28,7 +28,7 @@ _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
 # The module and the function that make each machine code: of rooms above this one as well.
 _MAKERS = {
     MOTION: (__name__, 'compile_motion'),
-    BURST: (__name__, 'compile_bursts'),
+    BURST: ('px4_sim_ros.link.hil.burst_code', 'prepare'),
     AUTOPILOT: ('px4_sim_ros.autopilot.answer', 'address')}
 
 
@@ -82,17 +82,6 @@ def compile_motion() -> None:
     # With steps of its own choice it needs all that one with equal steps does, and more.
     Dynamics(dataclasses.replace(parameters, integrator='rk45'), configuration.vehicle,
              Environment.of(world), world.step_us)
-
-
-def compile_bursts() -> None:
-    """Compile the steps that are taken several at a time, or load what is kept from before."""
-    from px4_sim_ros.link.hil import burst_code
-    from px4_sim_ros.model.body.plant import Plant
-    from px4_sim_ros.model.world import Environment
-    from px4_sim_ros.spec.configuration import load_configuration
-    configuration = load_configuration(None, {})
-    burst_code.prepare(Plant.of(
-        configuration.vehicle, Environment.of(configuration.world), ground=True))
 
 
 def _compile_once(name: str) -> None:

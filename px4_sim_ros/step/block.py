@@ -15,6 +15,7 @@ from px4_sim_ros.step.graph import Graph
 
 if typing.TYPE_CHECKING:       # all blocks but one do without what scenarios are made of
     from px4_sim_ros.model.scenario.scenario import Scenario
+    from px4_sim_ros.step.slot import BlockSlot
 
 # Values by topic, as the graph table names them.
 Inputs = typing.Mapping[str, typing.Any]
@@ -53,20 +54,32 @@ class BlockConfiguration(typing.Generic[OwnParameters]):
 
 
 class Ahead(typing.Protocol):
-    """Steps that a block has taken with those before it."""
+    """Steps that a block has taken with others; the last one is under way."""
 
     begun: int
     """How many steps have begun; all but the last one are complete."""
-    waits: bool
-    """Whether the last one waits for its reply; else it continues after the blocks of `outputs`."""
     models_s: float
     """Wall time in models."""
+    taken: list[BlockSlot]
+    """The blocks that have acted in them when they were due, in their order."""
+    is_held: bool
+    """Whether the last step continues with the blocks that have not acted."""
+    beside: list[BlockSlot]
+    """Otherwise: those that act in it before `end`,"""
+    late: list[BlockSlot]
+    """and after it; then the step waits for its reply."""
 
-    def outputs(self, step: int) -> list[Outputs]:
-        """Return the outputs of the first blocks of a step, in their order."""
+    def output(self, slot: BlockSlot, step: int) -> Outputs:
+        """Return the outputs of one of `taken` in a step at which it was due."""
+
+    def last(self, slot: BlockSlot) -> Outputs:
+        """Return its last outputs; none if it was not due."""
 
     def finished(self, step: int) -> Outputs:
         """Return the outputs that have finished the step before one."""
+
+    def end(self, *, is_held: bool) -> None:
+        """Send what was held for those beside, unless the step is held, and take in the steps."""
 
 
 class Block:
@@ -119,9 +132,12 @@ class Block:
         """
         raise RunError(f'{self.configuration.name}: step has returned no outputs')
 
-    def acts_at(self, time_us: int) -> bool:
-        """Return whether a step at a time does anything that others may notice."""
-        return True
+    def next_act_us(self, due_us: int) -> int:
+        """Return when it does the next thing that others may notice.
+
+        :param due_us: when it is due next
+        """
+        return due_us
 
     @property
     def runs_ahead(self) -> bool:
@@ -129,15 +145,15 @@ class Block:
         return False
 
     def run_ahead(
-        self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,
+        self, time_us: int, slots: typing.Sequence[BlockSlot], until_us: int, values: Inputs,
     ) -> Ahead | None:
         """Take the steps that follow the one that waits for its reply, as far as that is possible.
 
         Only a block that has outputs to come from `finish` is asked, before that is called.
 
         :param time_us: of the step that waits
-        :param coming: of each step that follows the blocks that act, in their order; None: one is
-            stopped
+        :param slots: the other blocks of the vehicle, in their order
+        :param until_us: the time of the last step there may be
         :param values: the last ones, by topic
         :return: None if none was begun
         """

@@ -87,13 +87,11 @@ class LockstepClock:
         return True
 
     @property
-    def steps_ahead(self) -> int:
-        """How many steps may follow the one that is under way at once."""
+    def latest_us(self) -> int:
+        """The time up to which steps may follow the one that is under way at once."""
         if self._allowed is not None or self.is_held or self.speed_factor:
-            return 0
-        if self._limit_us is None:
-            return sys.maxsize
-        return (self._limit_us - self.time_us) // self.step_us
+            return self.time_us
+        return sys.maxsize if self._limit_us is None else self._limit_us
 
     def run_ahead(self, steps: int) -> None:
         """Record that the step under way is complete, and so many have begun since."""

@@ -103,24 +103,40 @@ class DynamicsBlock(Block):
         battery = self.dynamics.battery()
         return None if battery is None else battery.with_32_bits()
 
-    def take_steps(self, rows: np.ndarray, time_us: int, *, is_valid: bool) -> Outputs:
-        """Take in steps that compiled code has taken; return the outputs of the last one."""
-        truth = self.dynamics.take_steps(len(rows), is_valid=is_valid)
+    def take_steps(self, begun: int, time_us: int, *, is_valid: bool) -> Outputs:
+        """Return the outputs of the last of some steps that compiled code has taken.
+
+        :param time_us: of that step
+        :raises DivergedError: the motion has left all bounds
+        """
+        outputs: Outputs = {
+            'ground_truth/odom': self.dynamics.take_steps(begun, is_valid=is_valid)}
+        if is_due(time_us, self.battery_period_us):
+            outputs['battery_state'] = self._battery_status()
+        return outputs
+
+    def take_in(self, rows: np.ndarray, time_us: int) -> None:
+        """Take steps into the fingerprint.
+
+        :param rows: of each step, all of the motion's memory
+        :param time_us: of the last one
+        """
         held = rows[:, :len(self.dynamics.inputs_and_state)]
         if self.past_fingerprints is None:
             self._digest.update(held.tobytes())
-        else:
-            for i, row in enumerate(held, 1 - len(held)):
-                self._digest.update(row.tobytes())
-                self.past_fingerprints.append((time_us + i * self._step_us, self.fingerprint))
-        if not is_due(time_us, self.battery_period_us):
-            return {'ground_truth/odom': truth}
-        return {'ground_truth/odom': truth, 'battery_state': self._battery_status()}
+            return
+        for i, row in enumerate(held, 1 - len(held)):
+            self._digest.update(row.tobytes())
+            self.past_fingerprints.append((time_us + i * self._step_us, self.fingerprint))
 
     def outputs_of(self, row: np.ndarray, time_us: int) -> Outputs:
-        """Return the outputs of one of those steps before the last, at which no battery is due."""
-        state_at = self.dynamics.arrays[0].state_at
-        return {'ground_truth/odom': self.dynamics.truth_of(row[state_at:].tolist(), time_us)}
+        """Return the outputs of one of those steps before the last."""
+        numbers = tuple(row[self.dynamics.arrays[0].state_at:].tolist())
+        outputs: Outputs = {'ground_truth/odom': self.dynamics.truth_of(numbers, time_us)}
+        if is_due(time_us, self.battery_period_us):
+            battery = self.dynamics.battery_of(numbers, time_us)
+            outputs['battery_state'] = None if battery is None else battery.with_32_bits()
+        return outputs
 
     def _late(
         self, references_rad_s: typing.Sequence[float], time_us: int,

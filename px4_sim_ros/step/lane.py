@@ -15,15 +15,13 @@ import typing
 from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
-from px4_sim_ros.step.block import NO_OUTPUTS, Ahead, Block, Inputs, Outputs
+from px4_sim_ros.step.block import NO_OUTPUTS, Ahead, Block, Outputs
 from px4_sim_ros.step.graph import CLOCK, WAKE, qualified
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # For so many times the plan is remembered; with usual periods it repeats after fifty.
 _PLANS_REMEMBERED = 10_000
-# Steps that are taken at once: what others want is looked at in between. One in which more acts
-# than motion, IMU and bridge is the last.
-_MOST_AHEAD, _PLAIN_BLOCKS = 25, 3
+NO_NODES: typing.Container[str] = ()
 
 
 class Output(typing.NamedTuple):
@@ -149,7 +147,7 @@ class Lane:
             if slot.synchronizer is not None and slot.synchronizer.lacking:
                 return self._index > first
             if slot.block is not None and slot.next_us == time_us:
-                outputs = self._step(slot, slot.block, time_us, names, values)
+                outputs = self._step(slot, slot.block, time_us, names)
                 slot.last_us, slot.next_us = time_us, time_us + slot.period_us
                 now_s = time.perf_counter()
                 slot.busy_s += now_s - since_s
@@ -179,13 +177,17 @@ class Lane:
         self.is_under_way = False
         return True
 
-    def _step(
-        self, slot: BlockSlot, block: Block, time_us: int, names: tuple[str, ...], values: Inputs,
-    ) -> Outputs | None:
-        inputs = {}
+    def _inputs(self, names: tuple[str, ...]) -> dict[str, typing.Any]:
+        inputs, values = {}, self.values
         for name in names:                    # a comprehension would take twice as long
             if name in values:
                 inputs[name] = values[name]
+        return inputs
+
+    def _step(
+        self, slot: BlockSlot, block: Block, time_us: int, names: tuple[str, ...],
+    ) -> Outputs | None:
+        inputs = self._inputs(names)
         if slot.synchronizer is not None:
             inputs |= slot.synchronizer.take()
             inputs.pop(CLOCK, None)           # no more than the time
@@ -226,7 +228,8 @@ class Lane:
     # Several steps at once.
 
     def run_ahead(
-        self, outbox: list[Output], heard: typing.Container[str], most: int, until_us: int,
+        self, outbox: list[Output], heard: typing.Container[str], until_us: int,
+        flush: typing.Callable[[], None],
     ) -> int:
         """Let the block that waits for its reply take the steps that follow; return how many.
 
@@ -234,83 +237,104 @@ class Lane:
 
         :param outbox: takes what was put out, with the clock
         :param heard: the full names of the blocks whose outputs it takes
-        :param most: how many there may be
         :param until_us: the time of the last one there may be
+        :param flush: sends what is in the outbox
         """
         if not self._is_unfinished or not self.is_whole:
             return 0
         since_s = time.perf_counter()
-        waiting = self._plan[self._index].slot
-        step_us, begun_us = waiting.period_us, self.time_us
-        most = min(most, (until_us - begun_us) // step_us, _MOST_AHEAD)
-        if waiting.block is None or most < 1 or not waiting.block.runs_ahead:
+        waiting, begun_us = self._plan[self._index].slot, self.time_us
+        if waiting.block is None or until_us <= begun_us or not waiting.block.runs_ahead:
             return 0
-        coming: list[list[_Row]] = []
-        while len(coming) < most and (not coming or len(coming[-1]) == _PLAIN_BLOCKS):
-            time_us = begun_us + (len(coming) + 1) * step_us
-            coming.append([row for row in self._plan_of(time_us)
-                           if row.slot.block is None or row.slot.block.acts_at(time_us)])
         ahead = waiting.block.run_ahead(
-            begun_us, [[row.slot.block for row in rows] for rows in coming], self.values)
+            begun_us, [slot for slot in self.slots.values() if slot is not waiting], until_us,
+            self.values)
         if ahead is None:
             return 0
-        for i, rows in enumerate(coming[:ahead.begun]):
-            self._take_step(ahead, i, waiting, rows, outbox, heard, begun_us + i * step_us)
-        self._enter_last(ahead, waiting, outbox, heard)
+        if heard is not NO_NODES:
+            self._put_out(ahead, waiting, outbox, heard)
+        for slot in ahead.taken:
+            self.values.update(ahead.last(slot))
+        self.values.update(ahead.finished(ahead.begun - 1))
+        self._enter_last(ahead, waiting, outbox, heard, flush)
         self._plan[0].slot.busy_s += ahead.models_s
         waiting.busy_s += time.perf_counter() - since_s - ahead.models_s
         return ahead.begun
 
-    def _take_step(
-        self, ahead: Ahead, i: int, waiting: BlockSlot, rows: list[_Row], outbox: list[Output],
-        heard: typing.Container[str], complete_us: int,
-    ) -> None:
-        """Take in that a step is complete, and what the first blocks of the next one put out."""
-        time_us, is_last = complete_us + waiting.period_us, i + 1 == ahead.begun
-        bridge = qualified(self.vehicle, waiting.name)
-        if not (is_last or bridge in heard or 'manager' in heard or any(
-                row.full_name in heard for row in rows)):
-            return
-        finished = ahead.finished(i)
-        if bridge in heard:
-            outbox.append(_output_of((complete_us, waiting.name, finished, self.vehicle)))
-        if 'manager' in heard:
-            outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-        for row, outputs in zip(rows, ahead.outputs(i)):
-            if row.full_name in heard:
-                outbox.append(_output_of((time_us, row.slot.name, outputs, self.vehicle)))
-            if is_last:
-                self.values.update(outputs)
-        if is_last:
-            self.values.update(finished)
-
-    def _enter_last(
+    def _put_out(
         self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
         heard: typing.Container[str],
     ) -> None:
+        """Put out what the blocks have in all of the steps, as if they had acted."""
+        bridge = qualified(self.vehicle, waiting.name)
+        taken = [slot for slot in ahead.taken if qualified(self.vehicle, slot.name) in heard]
+        has_bridge, has_clock, time_us = bridge in heard, 'manager' in heard, self.time_us
+        for i in range(ahead.begun):
+            if has_bridge:
+                outbox.append(
+                    _output_of((time_us, waiting.name, ahead.finished(i), self.vehicle)))
+            time_us += waiting.period_us
+            if has_clock:
+                outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
+            for slot in taken:
+                if is_due(time_us, slot.period_us):
+                    outbox.append(
+                        _output_of((time_us, slot.name, ahead.output(slot, i), self.vehicle)))
+
+    def _enter_last(
+        self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
+        heard: typing.Container[str], flush: typing.Callable[[], None],
+    ) -> None:
         """Continue in the last of the steps: with the reply to come, or before its frames."""
         self.time_us += ahead.begun * waiting.period_us
-        time_us, self._plan, self._is_unfinished = (
-            self.time_us, self._plan_of(self.time_us), ahead.waits)
-        self._index = taken = len(ahead.outputs(ahead.begun - 1))
-        for i, (slot, full_name, names) in enumerate(self._plan):
-            if i >= taken and not ahead.waits:
-                slot.last_us, slot.next_us = time_us - slot.period_us, time_us
-                continue
-            slot.last_us, slot.next_us = time_us, time_us + slot.period_us
-            if slot is waiting and slot.block is not None:
-                self._index = i
-                slot.block.after_sent(time_us, {
-                    name: self.values[name] for name in names if name in self.values})
-            elif i >= taken and slot.is_sensor and slot.block is not None:
-                outputs = self._step(slot, slot.block, time_us, names, self.values)
-                assert outputs is not None, 'a sensor has no reply to wait for'
-                if outputs is NO_OUTPUTS:
-                    self._withdraw(slot)
-                self.values.update(outputs)
-                if full_name in heard:
-                    outbox.append(_output_of(
-                        (time_us, slot.name, outputs or None, self.vehicle)))
+        time_us, self._plan = self.time_us, self._plan_of(self.time_us)
+        for slot in self.slots.values():
+            slot.last_us = time_us - time_us % slot.period_us
+            slot.next_us = slot.last_us + slot.period_us
+        rows = {row.slot.name: i for i, row in enumerate(self._plan)}
+        if ahead.is_held:
+            ahead.end(is_held=True)
+            self._resume_at(next(
+                i for i, row in enumerate(self._plan) if row.slot not in ahead.taken))
+            return
+        if ahead.beside:
+            flush()            # before they put out anything beside the graph
+        for slot in ahead.beside:
+            if not self._act(self._plan[rows[slot.name]], outbox, heard):
+                ahead.end(is_held=True)
+                self._resume_at(rows[slot.name], is_unfinished=True)
+                return
+        ahead.end(is_held=False)
+        for slot in ahead.late:
+            self._act(self._plan[rows[slot.name]], outbox, heard)
+        self._index, self._is_unfinished = rows[waiting.name], True
+        if waiting.block is not None:
+            waiting.block.after_sent(time_us, self._inputs(self._plan[self._index].names))
+
+    def _resume_at(self, index: int, *, is_unfinished: bool = False) -> None:
+        """Let the blocks from a row of the plan on act as in any step.
+
+        :param is_unfinished: the first of them has acted, and has its reply to come
+        """
+        self._index, self._is_unfinished = index, is_unfinished
+        for row in self._plan[index + is_unfinished:]:
+            row.slot.last_us, row.slot.next_us = self.time_us - row.slot.period_us, self.time_us
+
+    def _act(self, row: _Row, outbox: list[Output], heard: typing.Container[str]) -> bool:
+        """Let a block act in the step; return whether its outputs are there."""
+        slot, full_name, names = row
+        assert slot.block is not None, 'one that is stopped does not act'
+        outputs = self._step(slot, slot.block, self.time_us, names)
+        if outputs is None:
+            return False
+        if outputs is NO_OUTPUTS:
+            self._withdraw(slot)
+        self.values.update(outputs)
+        if full_name in heard:
+            outbox.append(_output_of(
+                (self.time_us, slot.name, None if outputs is NO_OUTPUTS else outputs,
+                 self.vehicle)))
+        return True
 
     # What is due.
 

@@ -15,7 +15,7 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.attendance import Attendance, Change
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.graph import CLOCK, WAKE, WAKES, Graph, qualified
-from px4_sim_ros.step.lane import Lane, Output
+from px4_sim_ros.step.lane import NO_NODES, Lane, Output
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # Hands the wakes of rotors from each vehicle to all others, where the clock is.
@@ -71,8 +71,8 @@ class Clock(typing.Protocol):
         """Simulated over wall time, for which `begin` may sleep; 0: it never does."""
 
     @property
-    def steps_ahead(self) -> int:
-        """How many steps may follow the one that is under way at once."""
+    def latest_us(self) -> int:
+        """The time up to which steps may follow the one that is under way at once."""
 
     def run_ahead(self, steps: int) -> None:
         """Record that the step under way is complete, and so many have begun since."""
@@ -100,7 +100,6 @@ class _Everybody:
         return True
 
 
-NO_NODES: typing.Container[str] = ()
 ALL_NODES: typing.Container[str] = _Everybody()
 """Of a port that wants all outputs."""
 
@@ -186,7 +185,8 @@ class Runner:
             return False
         # Each second of simulated time is looked at by others.
         begun = self._first.run_ahead(
-            self._outbox, heard, self.clock.steps_ahead, next_due_us(self.time_us - 1, US_PER_S))
+            self._outbox, heard,
+            min(next_due_us(self.time_us - 1, US_PER_S), self.clock.latest_us), self.flush)
         if begun:
             self.clock.run_ahead(begun)
             self.time_us = self._first.time_us

@@ -83,5 +83,5 @@ def test_a_compiled_loop_calls_it(iris, gains):
     step = answer_of(other, constants)
     for time_us in range(0, 200_000, 4000):
         other[0].time_us = time_us
-        assert step(sensors) is False
+        assert not step(sensors)
     assert one.tobytes() == other.tobytes() != new_memory().tobytes()

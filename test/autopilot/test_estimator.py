@@ -75,9 +75,9 @@ def errors_of_a_flight(configuration, estimator, controller):
             references = configuration.vehicle.rotor_speed_references_rad_s(commands, True)
         if estimator.aligned:
             worst = Errors(*map(max, worst, (
-                math.dist(estimator.position, truth.position_enu),
-                math.dist(estimator.velocity, velocity),
-                angle_deg(truth.attitude, estimator.attitude))))
+                math.dist(estimator.now().position, truth.position_enu),
+                math.dist(estimator.now().velocity, velocity),
+                angle_deg(truth.attitude, estimator.now().attitude))))
     assert math.dist(truth.position_enu, PLACES[-1]) < 0.5, 'the flight itself has failed'
     return worst
 
@@ -146,9 +146,9 @@ def test_alignment(estimator, roll, pitch, yaw):
     """Level from gravity, heading from the field, at rest at the origin."""
     bench = Bench(estimator, roll, pitch, yaw).run(1.5)
     assert estimator.aligned
-    assert angle_deg(mat2quat(bench.rotation), estimator.attitude) < 0.05
-    assert estimator.position == pytest.approx((0.0, 0.0, 0.0), abs=1e-3)
-    assert estimator.velocity == pytest.approx((0.0, 0.0, 0.0), abs=1e-3)
+    assert angle_deg(mat2quat(bench.rotation), estimator.now().attitude) < 0.05
+    assert estimator.now().position == pytest.approx((0.0, 0.0, 0.0), abs=1e-3)
+    assert estimator.now().velocity == pytest.approx((0.0, 0.0, 0.0), abs=1e-3)
     assert estimator.frame.to_local(ORIGIN) == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
 
 
@@ -174,8 +174,8 @@ def test_gyro_bias_is_learnt(estimator):
     bench = Bench(estimator)
     bench.rate = (0.01, -0.01, 0.01)
     bench.run(240.0)
-    assert np.linalg.norm(estimator.rate) < 0.25 * np.linalg.norm(bench.rate)
-    assert angle_deg((1.0, 0.0, 0.0, 0.0), estimator.attitude) < 3.0
+    assert np.linalg.norm(estimator.now().rate) < 0.25 * np.linalg.norm(bench.rate)
+    assert angle_deg((1.0, 0.0, 0.0, 0.0), estimator.now().attitude) < 3.0
 
 
 def test_estimate_follows_the_sensors_and_not_the_truth(estimator):
@@ -184,8 +184,8 @@ def test_estimate_follows_the_sensors_and_not_the_truth(estimator):
     bench.place = LocalFrame(ORIGIN).to_geodetic((3.0, -2.0, 0.0))
     bench.pressure_pa -= 48.0          # about 4 m higher
     bench.run(60.0)
-    assert estimator.position[:2] == pytest.approx((3.0, -2.0), abs=0.1)
-    assert 3.8 < estimator.position[2] < 4.6
+    assert estimator.now().position[:2] == pytest.approx((3.0, -2.0), abs=0.1)
+    assert 3.8 < estimator.now().position[2] < 4.6
 
 
 def test_no_room_of_the_autopilot_imports_the_motion():

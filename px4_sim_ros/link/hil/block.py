@@ -29,7 +29,7 @@ from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.autopilot import AutopilotOff, AutopilotPaused
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import difference
-from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.timebase import is_due, next_due_us
 from px4_sim_ros.px4.boot_watch import process_at
 from px4_sim_ros.px4.shared_core import OtherCores, SharedCore, shared_core_of
 from px4_sim_ros.step.block import Ahead, Block, BlockConfiguration, BlockStatus, Inputs, Outputs
@@ -37,6 +37,7 @@ from px4_sim_ros.step.graph import COMMAND, FAULTS
 
 if typing.TYPE_CHECKING:       # a process that has no motion does without it
     from px4_sim_ros.link.hil.burst import Bursts
+    from px4_sim_ros.step.slot import BlockSlot
 
 TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
@@ -57,6 +58,9 @@ class HilBlock(Block):
     until it goes by itself. `close` closes it.
     """
 
+    has_autopilot = False
+    """Whether the autopilot is in this process."""
+
     def __init__(self, configuration: BlockConfiguration[HilParameters]) -> None:
         """See that the port is free."""
         super().__init__(configuration)
@@ -64,6 +68,7 @@ class HilBlock(Block):
         self._hil_frames = HilFrames(configuration)
         self._bursts: Bursts | None = None
         self.steps_ahead = 0                # that compiled code has taken
+        self._battery_period_us = configuration.world.periods_us['battery']
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._begins_again = hil.on_waiting == 'begin_again'
         self._link: _Link | None = None
@@ -168,8 +173,9 @@ class HilBlock(Block):
     @property
     def runs_ahead(self) -> bool:
         """Whether compiled code may take the next steps; a class of yours may do anything else."""
-        return not self._has_faults and type(self) is HilBlock and (
-            self._has_first_imu and self.link.lockstep.is_trusted and self._is_compiled)
+        is_own = type(self).step is HilBlock.step and type(self).finish is HilBlock.finish
+        return is_own and not self._has_faults and self._has_first_imu and (
+            self.link.lockstep.is_trusted and self._is_compiled)
 
     @functools.cached_property
     def _is_compiled(self) -> bool:
@@ -177,25 +183,29 @@ class HilBlock(Block):
         return not IS_PLAIN and is_kept(BURST)
 
     def run_ahead(
-        self, time_us: int, coming: typing.Sequence[typing.Sequence[Block | None]], values: Inputs,
+        self, time_us: int, slots: typing.Sequence[BlockSlot], until_us: int, values: Inputs,
     ) -> Ahead | None:
         """Take the steps that follow in compiled code, as far as they are as usual."""
         link = self.link
         if self._bursts is None:
             from px4_sim_ros.link.hil.burst import Bursts
             self._bursts = Bursts(self._hil_frames, self.configuration, link.server, link.lockstep)
-        burst = self._bursts.run(time_us, coming, values)
+        if not self.has_autopilot:             # which looks at no battery and no truth
+            until_us = min(until_us, next_due_us(time_us, self._battery_period_us))
+            if link.lockstep.wants_truth:
+                until_us = min(until_us, next_due_us(time_us, TRUTH_PERIOD_US))
+        burst = self._bursts.run(time_us, slots, until_us, values)
         if burst is None:
             return None
         self._max_up_m = max(self._max_up_m, burst.highest_m)
         self._place_enu = burst.place_enu
         self.steps_ahead += burst.begun
-        self._frames = burst.frames
-        self._is_exchanging = burst.waits
+        self._frames, self._is_exchanging = burst.frames, False
         return burst
 
     def after_sent(self, time_us: int, inputs: Inputs) -> None:
         """Keep what arrives in a later step, and send the state of the battery."""
+        self._is_exchanging = True
         self._hil_frames.keep_groups(time_us, inputs)
         self._hil_frames.keep(inputs)
         self._serve(time_us, inputs)
@@ -204,7 +214,7 @@ class HilBlock(Block):
         link = self.link
         if link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
             self._hil_frames.keep_truth(inputs['ground_truth/odom'])
-        if 'battery_state' in inputs:
+        if 'battery_state' in inputs and not self.has_autopilot:
             link.battery.send(inputs['battery_state'], link.server.peer_host)
 
     def _look_for_faults(self, faults: Faults) -> None:

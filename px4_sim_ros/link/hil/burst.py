@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several steps at once, in compiled code: from the reply to one step to the frames of a later one.
 
-Between two steps the autopilot waits, so what is done there decides how fast a flight is. Plain
-steps, in which motion, IMU, magnetometer and barometer act, need no Python: `burst_code` takes them
-with the arrays of the blocks themselves. What a block of another kind adds is done in the last
-step of a burst: after its frames were sent if that is all the same to them, else before.
+Between two steps the autopilot waits, so what is done there decides how fast a flight is. Motion,
+IMU, magnetometer and barometer need no Python: `burst_code` takes their steps with the arrays of
+the blocks themselves, until another block acts. In that step a block whose outputs are in no
+frames, such as the pilot, acts before they are sent, and a sensor that is late acts afterwards;
+for any other block the step is left to Python.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from px4_sim_ros.link.hil.frames import HilFrames
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.lockstep import Lockstep
 from px4_sim_ros.link.hil.server import AWAKE_S, HilServer
+from px4_sim_ros.model.body import motion_code
 from px4_sim_ros.model.body.demand import demand_table
 from px4_sim_ros.model.body.felt import NUMBERS as IMU_NUMBERS
 from px4_sim_ros.model.body.motion_memory import Z
@@ -28,62 +30,87 @@ from px4_sim_ros.model.sensors.imu import Imu
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement, Magnetometer
 from px4_sim_ros.model.sensors.noise import NoiseRows
 from px4_sim_ros.model.sensors.sensing import sensing_record
-from px4_sim_ros.model.timebase import is_due
-from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
+from px4_sim_ros.step.block import BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.model_blocks import SensorBlock
+from px4_sim_ros.step.slot import BlockSlot
 
 _MOST_STEPS, _BYTES = 32, 16384
 _NS_PER_S = 1e9
 # Of wall time, for a reply while other processes want the cores; else awake.
 _LONGEST_SLEEP_NS, _AWAKE_NS = 20_000_000, round(AWAKE_S * _NS_PER_S)
-_PLAIN_BLOCKS = 3          # motion, IMU and the bridge itself
-_MEASURES: dict[type, int] = {
-    Magnetometer: code.MEASURES_FIELD, Barometer: code.MEASURES_PRESSURE}
-
-Coming = typing.Sequence[typing.Sequence[Block | None]]
+_NO_NOISE = np.zeros((1, 6))
 
 
-class _Last(typing.NamedTuple):
-    """The last step of a burst."""
+class _Cast(typing.NamedTuple):
+    """The blocks of a vehicle, by what compiled code makes of them."""
 
-    blocks: typing.Sequence[SensorBlock]       # that compiled code has, behind the IMU
-    is_sent: bool                              # its frames are sent by it as well
+    taken: list[BlockSlot]         # motion, IMU, and of magnetometer and barometer those there
+    beside: list[BlockSlot]        # their outputs are in no frames
+    late: list[BlockSlot]          # sensors whose measurements are in frames of later steps only
+    before: list[BlockSlot]        # act before the motion
+    rest: list[BlockSlot]
 
 
-_NOTHING_LAST = _Last((), True)
+class _Plan(typing.NamedTuple):
+    """How many steps are possible, and what there is in the last one."""
+
+    steps: int
+    beside: list[BlockSlot]
+    late: list[BlockSlot]
+    is_held: bool                  # by blocks that are none of these
 
 
 class Burst:
-    """The steps of one burst, which ends with the step that is under way: an `Ahead`."""
+    """Steps that compiled code has taken, of which the last one is under way: an `Ahead`."""
 
-    def __init__(self, bursts: Bursts, time_us: int, last: _Last, motion: Outputs) -> None:
-        """Take in steps that compiled code has taken.
+    def __init__(self, bursts: Bursts, time_us: int, plan: _Plan) -> None:
+        """See what was found.
 
         :param time_us: of the step before them
-        :param motion: what the motion has put out in the last step
         """
         n = bursts.numbers
         self._bursts, self._time_us = bursts, time_us
-        self.begun, self.waits = n[code.BEGUN], last.is_sent
-        self.models_s = n[code.MODELS_NS] / _NS_PER_S
-        self.frames = bursts.arrays.out[:n[code.LENGTH]].tobytes() if last.is_sent else b''
-        self.place_enu: Vector = motion['ground_truth/odom'].position_enu
-        self.highest_m = float(bursts.heights_m(self.begun).max())
-        last_us = time_us + self.begun * bursts.step_us
-        self._last_outputs = [motion, *bursts.measured(self.begun - 1, last_us, last.blocks)]
+        self.begun, self.models_s = n[code.BEGUN], n[code.MODELS_NS] / _NS_PER_S
+        self.last_us = time_us + self.begun * bursts.step_us
+        self.taken = bursts.cast.taken
+        self.is_held, self.beside, self.late = plan.is_held, plan.beside, plan.late
+        self._motion = bursts.motion_now(self.begun, self.last_us)
+        self.place_enu: Vector = self._motion['ground_truth/odom'].position_enu
 
-    def outputs(self, step: int) -> list[Outputs]:
-        """Return the outputs of motion and IMU, in the last step those of the others as well."""
-        if step + 1 == self.begun:
-            return self._last_outputs
+    def output(self, slot: BlockSlot, step: int) -> Outputs:
+        """Return the outputs of one of `taken` in a step."""
+        if step + 1 == self.begun and slot is self.taken[0]:
+            return self._motion
         time_us = self._time_us + (step + 1) * self._bursts.step_us
-        return [self._bursts.motion(step, time_us), *self._bursts.measured(step, time_us, ())]
+        return self._bursts.output(slot, step, time_us)
+
+    def last(self, slot: BlockSlot) -> Outputs:
+        """Return the last outputs of one of `taken`."""
+        step = (self.last_us - self.last_us % slot.period_us - self._time_us
+                ) // self._bursts.step_us - 1
+        return self.output(slot, step) if step >= 0 else {}
 
     def finished(self, step: int) -> Outputs:
         """Return the command that the reply to the step before one was."""
         return self._bursts.command(step)
+
+    @property
+    def frames(self) -> bytes:
+        """The frames of the last step."""
+        return self._bursts.frames()
+
+    @property
+    def highest_m(self) -> float:
+        """The greatest height after one of the steps."""
+        return self._bursts.highest_m(self.begun)
+
+    def end(self, *, is_held: bool) -> None:
+        """Send the frames of the last step, unless it is held, and let all take in the steps."""
+        if self.beside and not is_held:
+            self._bursts.send_held()
+        self._bursts.take_in(self._time_us, self.last_us, is_sent=not is_held)
 
 
 class Bursts:
@@ -96,99 +123,134 @@ class Bursts:
         self._frames, self._server, self._lockstep = frames, server, lockstep
         self._vehicle, self.step_us = configuration.vehicle, configuration.world.step_us
         self._shares_core = configuration.parameters.shares_core
-        self._models: list[typing.Any] = []
-        self._sensors: dict[type, typing.Any] = {}       # magnetometer and barometer
+        self._wanted = {configuration.graph.topics[name].value
+                        for name in configuration.graph.nodes[configuration.name].inputs}
+        self._known: list[tuple[typing.Any, typing.Any]] = []      # blocks and their models
+        self._is_possible = False
 
-    def run(self, time_us: int, coming: Coming, values: Inputs) -> Burst | None:
+    def run(
+        self, time_us: int, slots: typing.Sequence[BlockSlot], until_us: int, values: Inputs,
+    ) -> Burst | None:
         """Take the steps that follow one that waits for its reply; None if that is none.
 
-        :param coming: the blocks of each
+        :param slots: all blocks of the vehicle but the bridge, in their order
+        :param until_us: the time of the last step there may be
         :raises DivergedError: the motion has left all bounds
         """
-        count, last = self._plan(time_us, coming)
-        number = self._server.number
-        if not count or number < 0:
+        given = self._server.begin_steps(time_us)
+        if given is None:
             return None
-        self._bind(coming[0], last)
-        n, noises = self.numbers, self._imu_model.noise
-        drawn = min(noise.left for noise in noises)
-        if drawn < count:
-            count, last = drawn, _NOTHING_LAST
-        n[code.SOCKET], n[code.TIME_US], n[code.COUNT] = number, time_us, count
-        n[code.ACCEL_AT], n[code.GYRO_AT] = (noise.at for noise in noises)
-        n[code.SEQUENCE], n[code.SYSTEM] = self._frames.sequence, self._lockstep.system
+        self._bind(slots)
+        if not (self._is_possible and self._dynamics.is_plain):
+            return None
+        number, server_until_us = given
         prefix = self._frames.late_frames()
-        n[code.PREFIX] = len(prefix)
-        if prefix:
-            self.arrays.out[:len(prefix)] = np.frombuffer(prefix, np.uint8)
-        self._set_last(last, time_us + count * self.step_us, values)
-        wind = values.get('wind')
-        self.arrays.memory[:3] = (0.0, 0.0, 0.0) if wind is None else wind.velocity_enu
-        self.arrays.memory[3:6] = self._dynamics.dynamics.force_enu
-        self._fly()
+        plan = self._plan(time_us, min(until_us, server_until_us))
+        if not plan.steps:
+            return None
+        if prefix and number == code.HERE:
+            self._server.send(prefix)
+            self._frames.drop_late_frames()
+            prefix = b''
+        self._set(time_us, number, plan, prefix, values)
+        self._run_code()
+        n = self.numbers
         if n[code.ENDED] == code.ODD:
             self._server.put_back(self.arrays.into[:n[code.UNREAD]].tobytes())
         if not n[code.BEGUN]:
             return None
-        return self._take(time_us, last if n[code.BEGUN] == count else _NOTHING_LAST)
+        if n[code.BEGUN] < plan.steps or n[code.ENDED] != code.DONE:
+            plan = _Plan(n[code.BEGUN], [], [], False)
+        return Burst(self, time_us, plan)
 
     # Which steps they are.
 
-    def _plan(self, time_us: int, coming: Coming) -> tuple[int, _Last]:
-        """Return the number of steps that are possible, and the last one."""
-        if not self._is_plain(coming[0]):
-            return 0, _NOTHING_LAST
-        arrival_us, count = self._frames.arrival_us(), len(coming)
-        if arrival_us <= time_us + count * self.step_us:
-            count = max(1, int(arrival_us - time_us) // self.step_us)
-        last = coming[count - 1]
-        if last[0] is not coming[0][0]:             # something acts before the motion
-            return count - 1, _NOTHING_LAST
-        return count, self._last(last, arrival_us <= time_us + count * self.step_us)
+    def _plan(self, time_us: int, until_us: float) -> _Plan:
+        """Return the steps that are possible up to a time."""
+        cast = self.cast
+        for slot, noise in zip(cast.taken[2:], self._noises[2:]):
+            until_us = min(until_us, slot.next_us + (noise.left - 1) * slot.period_us)
+        until_us = min(
+            until_us, self._frames.arrival_us(),
+            time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:2])) * self.step_us)
+        acting: list[BlockSlot] = []
+        for group in cast[1:]:
+            for slot in group:
+                act_us = slot.next_us if slot.block is None else slot.block.next_act_us(
+                    slot.next_us)
+                if act_us < until_us:
+                    until_us, acting = act_us, [slot]
+                elif act_us == until_us:
+                    acting.append(slot)
+        count = int(until_us - time_us) // self.step_us
+        if any(slot in cast.before for slot in acting):
+            return _Plan(count - 1, [], [], False)
+        if until_us != time_us + count * self.step_us:         # between two steps
+            acting = []
+        return _Plan(
+            count, [slot for slot in acting if slot in cast.beside],
+            [slot for slot in acting if slot in cast.late],
+            self._frames.holds(until_us) or any(slot in cast.rest for slot in acting))
 
-    def _is_plain(self, blocks: typing.Sequence[Block | None]) -> bool:
-        """Return whether compiled code has the first two blocks, as they are just now."""
-        dynamics, imu = blocks[:2]
-        return (
-            type(dynamics) is DynamicsBlock and dynamics.is_plain and self._frames.has_one_imu
-            and type(imu) is SensorBlock and imu.is_plain
-            and type(imu.model) is Imu and imu.model.is_plain)
-
-    def _last(self, blocks: typing.Sequence[Block | None], arrives: bool) -> _Last:
-        """Return a step with more blocks, or with measurements that arrive in it."""
-        found: list[SensorBlock] = []
-        for block in blocks[2:-1]:
-            if type(block) is not SensorBlock or not block.is_plain or not (
-                    self._frames.is_at_once(block.output)
-                    and type(block.model) in _MEASURES and block.model.is_plain):
-                break
-            found.append(block)
-        later = blocks[2 + len(found):-1]
-        return _Last(found, not arrives and all(
-            type(block) is SensorBlock and not self._frames.is_at_once(block.output)
-            for block in later))
+    def _cast(self, slots: typing.Sequence[BlockSlot]) -> _Cast | None:
+        """Return which block is what; None if compiled code cannot have motion and IMU."""
+        motion = next((i for i, slot in enumerate(slots)
+                       if type(slot.block) is DynamicsBlock), None)
+        if motion is None or not self._frames.has_one_imu:
+            return None
+        cast = _Cast([slots[motion]], [], [], list(slots[:motion]), [])
+        wanted = set(self._wanted)
+        for slot in slots[motion + 1:]:
+            block: typing.Any = slot.block
+            is_plain = type(block) is SensorBlock and block.is_plain
+            kind = type(block.model) if is_plain else None
+            if kind in (Imu, Magnetometer, Barometer) and block.model.is_plain and (
+                    kind is Imu or self._frames.is_at_once(block.output)):
+                cast.taken.append(slot)
+                wanted |= {i.topic.value for i in slot.inputs}
+            elif kind is not None and not self._frames.is_at_once(block.output):
+                cast.late.append(slot)
+            elif block is not None and not wanted.intersection(slot.outputs):
+                cast.beside.append(slot)
+            else:
+                cast.rest.append(slot)
+        if len(cast.taken) == 1:
+            return None
+        imu = cast.taken[1]
+        is_first = type(getattr(imu.block, 'model', None)) is Imu
+        return cast if is_first and imu.period_us == self.step_us else None
 
     # The arrays.
 
-    def _bind(self, blocks: typing.Sequence[Block | None], last: _Last) -> None:
+    def _bind(self, slots: typing.Sequence[BlockSlot]) -> None:
         """Take the arrays of the blocks of this run."""
-        self._dynamics, self._imu = typing.cast('tuple[DynamicsBlock, SensorBlock]', blocks[:2])
-        self._imu_model: Imu = self._imu.model
-        for block in last.blocks:
-            self._sensors[type(block.model)] = block.model
-        models = [self._dynamics.dynamics, self._imu_model, *self._sensors.values()]
-        if models == self._models:
+        known = [(slot.block, getattr(slot.block, 'model', None)) for slot in slots]
+        if known == self._known:
             return
-        self._models = models
-        memory, plant, anchors = self._dynamics.dynamics.arrays
+        self._known, cast = known, self._cast(slots)
+        self._is_possible = cast is not None
+        if cast is None:
+            return
+        blocks: list[typing.Any] = [slot.block for slot in cast.taken]
+        self.cast, (motion, imu, *others) = cast, blocks
+        self._dynamics: DynamicsBlock = motion
+        self._imu: Imu = imu.model
+        models = {type(block.model): block.model for block in others}
+        periods_us = {
+            kind: slot.period_us for kind, slot in zip(models, cast.taken[2:])}
+        self._noises: list[NoiseRows] = [
+            *self._imu.noise, *(block.model.noise for block in others)]
+        dynamics = motion.dynamics
+        memory, plant, anchors = dynamics.arrays
         self._state_at, self._size = memory.state_at, len(memory.all)
-        accel, gyro = self._imu_model.noise
-        self.arrays = code.Burst(
-            memory.all, plant.rotors, plant.surfaces, plant.actuators, plant.feet, anchors,
-            memory.work, np.zeros(IMU_NUMBERS), accel.rows, gyro.rows, demand_table(self._vehicle),
-            np.zeros((_MOST_STEPS, self._size + code.ROW)), np.zeros(6), np.zeros(2),
-            np.zeros(16), np.zeros(code.REALS), plant.constants, plant.packs,
-            sensing_record(*models[1:]),
+        field_rows, pressure_rows = (
+            models[kind].noise.rows if kind in models else _NO_NOISE
+            for kind in (Magnetometer, Barometer))
+        accel, gyro = self._imu.noise
+        self.arrays = code.Arrays(
+            memory.all, np.zeros(IMU_NUMBERS), accel.rows, gyro.rows, demand_table(self._vehicle),
+            np.zeros((_MOST_STEPS, self._size + code.ROW)), field_rows, pressure_rows,
+            np.zeros(16), np.zeros(code.REALS), sensing_record(self._imu, *models.values()),
             np.zeros(code.NUMBERS + 2, np.int64), np.zeros(1, np.int64),
             np.zeros(_BYTES, np.uint8), np.zeros(_BYTES, np.uint8),
             np.zeros(code.FLOATS, np.float32), np.zeros(16, np.float32), np.zeros(2, np.int32))
@@ -196,84 +258,101 @@ class Bursts:
         system, component = self._frames.sender
         n[code.STEP_US], n[code.SENDER] = self.step_us, component << 8 | system
         n[code.YIELDS] = self._shares_core
-        self.arrays.reals[code.SUBSTEP_S], n[code.SUBSTEPS], n[code.IS_RK4] = (
-            self._dynamics.dynamics.substeps)
-        self._run_code = code.function_of(self.arrays)
+        n[code.FIELD_US], n[code.PRESSURE_US] = (
+            periods_us.get(kind, 0) for kind in (Magnetometer, Barometer))
+        n[code.BATTERY_US] = motion.battery_period_us if self._vehicle.battery is not None else 0
+        # Where the noise of each is next.
+        self._places = [code.ACCEL_AT, code.GYRO_AT, *(
+            {Magnetometer: code.FIELD_AT, Barometer: code.PRESSURE_AT}[kind] for kind in models)]
+        self.arrays.reals[code.SUBSTEP_S], n[code.SUBSTEPS], n[code.IS_RK4] = dynamics.substeps
+        n[code.STATE_AT], n[code.OUTPUTS_AT] = memory.state_at, memory.outputs_at
+        # Known to machine code by their addresses only.
+        self._of_motion = motion_code.arguments(memory, plant, anchors, self.arrays.imu)
+        self._run_code = code.function_of(
+            self.arrays, plant, self._of_motion, self._server.in_process)
 
-    def _set_last(self, last: _Last, time_us: int, values: Inputs) -> None:
-        """Say what there is in the last step."""
-        n, measured = self.numbers, 0
-        for block in last.blocks:
-            measured |= _MEASURES[type(block.model)]
-            noise: NoiseRows = block.model.noise
-            errors = (self.arrays.field_errors if type(block.model) is Magnetometer
-                      else self.arrays.pressure_errors)
-            assert noise.left, 'there is always one'
-            errors[:] = noise.rows[noise.at]
-        if is_due(time_us, self._dynamics.battery_period_us) and self._vehicle.battery is not None:
-            measured |= code.PUBLISHES_BATTERY
-        battery = values.get('battery_state')
-        self.arrays.reals[code.CURRENT_A] = 0.0 if battery is None else battery.current_a
-        n[code.MEASURED], n[code.HOLDS_LAST] = measured, not last.is_sent
-
-    def _fly(self) -> None:
-        """Run the code, awake in waits for replies or asleep."""
-        n, is_awake = self.numbers, self._server.waits_awake
+    def _set(
+        self, time_us: int, number: int, plan: _Plan, prefix: bytes, values: Inputs,
+    ) -> None:
+        """Say what is known before the steps."""
+        n, arrays = self.numbers, self.arrays
+        n[code.SOCKET], n[code.TIME_US], n[code.COUNT] = number, time_us, plan.steps
+        n[code.HOLDS_LAST] = plan.is_held or bool(plan.beside)
+        for place, noise in zip(self._places, self._noises):
+            n[place] = noise.at
+        n[code.SEQUENCE], n[code.SYSTEM] = self._frames.sequence, self._lockstep.system
+        n[code.PREFIX] = n[code.LENGTH] = len(prefix)
+        if prefix:
+            arrays.out[:len(prefix)] = np.frombuffer(prefix, np.uint8)
+        wind, battery = values.get('wind'), values.get('battery_state')
+        arrays.memory[:3] = (0.0, 0.0, 0.0) if wind is None else wind.velocity_enu
+        arrays.memory[3:6] = self._dynamics.dynamics.force_enu
+        arrays.reals[code.CURRENT_A] = 0.0 if battery is None else battery.current_a
+        is_awake = self._server.waits_awake
         n[code.SLEEPS] = not is_awake
         n[code.LONGEST_NS] = _AWAKE_NS if is_awake else _LONGEST_SLEEP_NS
+
+    def send_held(self) -> None:
+        """Send the frames of the last step, which were held for others."""
+        self._server.begin_steps(self.numbers[code.TIME_US])
+        self.numbers[code.COUNT] = 0
         self._run_code()
 
-    def _take(self, time_us: int, last: _Last) -> Burst:
-        """Let all blocks take in the steps that were taken."""
+    def take_in(self, time_us: int, last_us: int, *, is_sent: bool) -> None:
+        """Let all blocks take in the steps that were taken.
+
+        :param time_us: of the step before them
+        :param last_us: of the last one
+        :param is_sent: whether its frames were sent
+        """
         n, arrays = self.numbers, self.arrays
-        begun, ended = n[code.BEGUN], n[code.ENDED]
-        last_us = time_us + begun * self.step_us
-        for noise in self._imu_model.noise:
+        begun = n[code.BEGUN]
+        for noise in self._noises[:2]:
             noise.skip(begun)
-        for block in last.blocks:
-            block.model.noise.skip(1)
-        motion = self._dynamics.take_steps(
-            arrays.rows[:begun, :self._size], last_us, is_valid=ended != code.DIVERGED)
-        if ended == code.UNSENT:
-            self._server.send_rest(arrays.out[:n[code.LENGTH]].tobytes(), n[code.SENT])
-        if begun > 1 or last.is_sent:
+        for place, noise in zip(self._places[2:], self._noises[2:]):
+            noise.skip(n[place] - noise.at)
+        self._dynamics.take_in(arrays.rows[:begun, :self._size], last_us)
+        if n[code.ENDED] == code.UNSENT:
+            self._server.send_rest(self.frames(), n[code.SENT])
+        if begun > 1 or is_sent:
             self._frames.take_steps(
-                last_us if last.is_sent else last_us - self.step_us, n[code.SEQUENCE])
+                last_us if is_sent else last_us - self.step_us, n[code.SEQUENCE])
+        self._server.take_steps(last_us, is_sent=is_sent)
         self._lockstep.take_steps(
             begun, last_us, ActuatorControls(
                 last_us - self.step_us, bool(n[code.IS_ARMED]), tuple(arrays.controls.tolist())),
-            n[code.SENT_NS] / _NS_PER_S, n[code.WAITED_NS] / _NS_PER_S, is_sent=last.is_sent)
-        return Burst(self, time_us, last, motion)
+            n[code.SENT_NS] / _NS_PER_S, n[code.WAITED_NS] / _NS_PER_S, is_sent=is_sent)
 
     # What was found, by the number of the step.
 
-    def motion(self, step: int, time_us: int) -> Outputs:
-        """Return the outputs of the motion in a step before the last."""
-        return self._dynamics.outputs_of(self.arrays.rows[step, :self._size], time_us)
+    def motion_now(self, begun: int, last_us: int) -> Outputs:
+        """Return the outputs of the motion in the last step."""
+        return self._dynamics.take_steps(
+            begun, last_us, is_valid=self.numbers[code.ENDED] != code.DIVERGED)
 
-    def measured(
-        self, step: int, time_us: int, blocks: typing.Iterable[SensorBlock],
-    ) -> list[Outputs]:
-        """Return the measurements of the IMU and some more sensors."""
+    def output(self, slot: BlockSlot, step: int, time_us: int) -> Outputs:
+        """Return the outputs of a block that compiled code has."""
+        block: typing.Any = slot.block
+        if slot is self.cast.taken[0]:
+            return self._dynamics.outputs_of(self.arrays.rows[step, :self._size], time_us)
         row = self.arrays.rows[step, self._size:].tolist()
-        found: list[Outputs] = [{self._imu.output: self._imu_model.sample(
-            time_us, tuple(row[:3]), tuple(row[3:6]))}]
-        for block in blocks:
-            if type(block.model) is Magnetometer:
-                field = row[code.FIELD], row[code.FIELD + 1], row[code.FIELD + 2]
-                found.append({block.output: MagneticFieldMeasurement(
-                    time_us, field, block.model.variance)})
-            else:
-                found.append({block.output: PressureMeasurement(
-                    time_us, row[code.PRESSURE], block.model.variance)})
-        return found
+        model = block.model
+        if model is self._imu:
+            return {block.output: model.sample(time_us, tuple(row[:3]), tuple(row[3:6]))}
+        if type(model) is Magnetometer:
+            field = row[code.FIELD], row[code.FIELD + 1], row[code.FIELD + 2]
+            return {block.output: MagneticFieldMeasurement(time_us, field, model.variance)}
+        return {block.output: PressureMeasurement(time_us, row[code.PRESSURE], model.variance)}
 
     def command(self, step: int) -> Outputs:
         """Return the command of a step."""
         return {COMMAND: self._vehicle.as_references(
             self.arrays.rows[step, 6:self._state_at].tolist())}
 
-    def heights_m(self, begun: int) -> np.ndarray:
-        """Return the height of the vehicle after each step."""
-        heights: np.ndarray = self.arrays.rows[:begun, self._state_at + Z]
-        return heights
+    def frames(self) -> bytes:
+        """Return the frames of the last step."""
+        return self.arrays.out[:self.numbers[code.LENGTH]].tobytes()
+
+    def highest_m(self, begun: int) -> float:
+        """Return the greatest height after one of the steps."""
+        return float(self.arrays.rows[:begun, self._state_at + Z].max())

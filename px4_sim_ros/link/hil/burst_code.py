@@ -20,16 +20,19 @@ from px4_sim_ros.jit.code_cache import BURST
 from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.link.hil.codec import (
     BARO_GROUP,
+    BAROMETER,
     GAUSS_PER_TESLA,
+    IMU,
     IMU_GROUPS,
     MAG_GROUP,
+    MAGNETOMETER,
     PA_PER_HPA,
     ModeFlag,
 )
+from px4_sim_ros.model.body import motion_code
 from px4_sim_ros.model.body.demand import set_references
 from px4_sim_ros.model.body.felt import ACCEL_NOISE, GYRO_NOISE, SAMPLE
-from px4_sim_ros.model.body.motion import advance
-from px4_sim_ros.model.body.motion_memory import BUS_CURRENT, IN_VORTEX_RING, layout
+from px4_sim_ros.model.body.motion_memory import BUS_CURRENT, IN_VORTEX_RING
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.environment import atmosphere
 from px4_sim_ros.model.sensors.sensing import (
@@ -45,17 +48,20 @@ DONE, LATE, ODD, UNSENT, DIVERGED = range(5)
 step were not sent as a whole; the motion has left all bounds."""
 
 # Numbers of a burst, 64-bit integers. What is given:
-(SOCKET, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST, MEASURED,
- PREFIX, ACCEL_AT, GYRO_AT, SUBSTEPS, IS_RK4,
+(SOCKET, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST, PREFIX,
+ ACCEL_AT, GYRO_AT, FIELD_AT, PRESSURE_AT, SUBSTEPS, IS_RK4, STATE_AT, OUTPUTS_AT,
+ # periods, in us; 0: never,
+ FIELD_US, PRESSURE_US, BATTERY_US,
  # what changes: the time of the step that waits for its reply, in us,
  TIME_US,
  # and what is found: the steps that were begun, how it has ended, bytes of the last frames, those
- # of them that were sent, bytes that were read and not used, whether the last reply is armed, when
- # the last frames were sent, how long replies were waited for, and how long the models took.
- BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, SENT_NS, WAITED_NS, MODELS_NS,
- NUMBERS) = range(27)
-# In `MEASURED`: what is measured in the last step beside the IMU.
-MEASURES_FIELD, MEASURES_PRESSURE, PUBLISHES_BATTERY = 1, 2, 4
+ # of them that were sent, bytes that were read and not used, whether the last reply is armed, the
+ # groups of the last HIL_SENSOR, when the last frames were sent, how long replies were waited for,
+ # and how long the models took.
+ BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, GROUPS, SENT_NS, WAITED_NS, MODELS_NS,
+ NUMBERS) = range(34)
+HERE = -1
+"""Instead of a socket: the autopilot is in this process."""
 # Real numbers of a burst: the length of a substep, and the current that was published last.
 SUBSTEP_S, CURRENT_A, REALS = range(3)
 
@@ -75,7 +81,6 @@ _ARMED = int(ModeFlag.ARMED)
 _DO_NOT_WAIT, _NO_SIGNAL, _READABLE, _MONOTONIC = 0x40, 0x4000, 1, 1       # of Linux
 _NS_PER_MS = 1_000_000
 
-_layout = compiled(layout)
 _pressure_altitude_m = compiled(atmosphere.pressure_altitude_m)
 
 
@@ -161,31 +166,32 @@ def read_controls(
 @compiled
 def measure(
     row: np.ndarray, memory: np.ndarray, x: np.ndarray, outputs: np.ndarray, sensing: np.ndarray,
-    field_errors: np.ndarray, pressure_errors: np.ndarray, current_a: float, time_us: int,
-    measured: int, values: np.ndarray, floats: np.ndarray,
+    field_noise: np.ndarray, pressure_noise: np.ndarray, reals: np.ndarray, numbers: np.ndarray,
+    values: np.ndarray, floats: np.ndarray,
 ) -> int:
     """Set a row's field and pressure and their floats of a HIL_SENSOR; return its groups of these.
 
-    :param measured: which are due
-    :param current_a: that was published before this step
     :param floats: (16,) of 32 bits, changes
     """
-    fields = 0
-    if measured & PUBLISHES_BATTERY:
+    time_us, groups = numbers[TIME_US], 0
+    if numbers[BATTERY_US] and time_us % numbers[BATTERY_US] == 0:
         floats[0] = outputs[BUS_CURRENT]       # in 32 bits, as it is published
-        current_a = float(floats[0])
-    if measured & MEASURES_FIELD:
-        mx, my, mz = magnetic_field_t(x, sensing, field_errors, current_a)
+        reals[CURRENT_A] = floats[0]
+    if numbers[FIELD_US] and time_us % numbers[FIELD_US] == 0:
+        mx, my, mz = magnetic_field_t(
+            x, sensing, field_noise[numbers[FIELD_AT]], reals[CURRENT_A])
+        numbers[FIELD_AT] += 1
         row[FIELD], row[FIELD + 1], row[FIELD + 2] = mx, my, mz
         values[6], values[7], values[8] = (
             mx * GAUSS_PER_TESLA, -my * GAUSS_PER_TESLA, -mz * GAUSS_PER_TESLA)
-        fields |= MAG_GROUP
-    if measured & MEASURES_PRESSURE:
+        groups |= MAG_GROUP
+    if numbers[PRESSURE_US] and time_us % numbers[PRESSURE_US] == 0:
         pressure = static_pressure_pa(
             x, (outputs[0], outputs[1], outputs[2]), (memory[0], memory[1], memory[2]), time_us,
-            sensing, pressure_errors)
+            sensing, pressure_noise[numbers[PRESSURE_AT]])
+        numbers[PRESSURE_AT] += 1
         row[PRESSURE] = pressure
-        fields |= BARO_GROUP
+        groups |= BARO_GROUP
         values[_HPA] = pressure / PA_PER_HPA
         positive = max(pressure, 0.0)
         c = sensing[0]
@@ -195,7 +201,7 @@ def measure(
             positive, c.sea_level_pressure_pa, c.sea_level_temperature_k)
         values[_TEMPERATURE] = (
             c.sea_level_temperature_k - _LAPSE_RATE * altitude) - _ZERO_CELSIUS
-    return fields
+    return groups
 
 
 _STANDARD_PRESSURE_PA = atmosphere.STANDARD.sea_level_pressure_pa
@@ -203,28 +209,39 @@ _STANDARD_TEMPERATURE_K = atmosphere.STANDARD.sea_level_temperature_k
 _LAPSE_RATE, _ZERO_CELSIUS = atmosphere.LAPSE_RATE_K_M, atmosphere.KELVIN_AT_ZERO_CELSIUS
 
 
-class Burst(typing.NamedTuple):
+class InProcess(typing.NamedTuple):
+    """An autopilot in machine code: where it has its sample and its reply."""
+
+    time_us: np.ndarray            # (1,) integer
+    imu: np.ndarray                # (6,): specific force and rate
+    field_t: np.ndarray            # (3,)
+    pressure_pa: np.ndarray        # (1,)
+    controls: np.ndarray           # (16,)
+    is_armed: np.ndarray           # (1,) integer
+    address: int                   # of code that takes both records, and flags of `codec`
+    memory: int
+    constants: int
+
+
+_ELSEWHERE = InProcess(
+    np.zeros(1, np.int64), np.zeros(6), np.zeros(3), np.zeros(1), np.zeros(16),
+    np.zeros(1, np.int64), 0, 0, 0)
+
+
+class Arrays(typing.NamedTuple):
     """The arrays of a burst, which have to stay where they are."""
 
-    memory: np.ndarray             # of the motion, as are the next seven
-    rotors: np.ndarray
-    surfaces: np.ndarray
-    actuators: np.ndarray
-    feet: np.ndarray
-    anchors: np.ndarray
-    work: np.ndarray
+    memory: np.ndarray             # of the motion
     imu: np.ndarray                # see `body.felt`
     accel_noise: np.ndarray        # rows to come
     gyro_noise: np.ndarray
     demand: np.ndarray             # from `demand_table`
     rows: np.ndarray               # (most steps, memory and ROW)
-    field_errors: np.ndarray       # the row of the next sample
-    pressure_errors: np.ndarray
+    field_noise: np.ndarray
+    pressure_noise: np.ndarray
     controls: np.ndarray           # (16,), of the last reply
     reals: np.ndarray
-    constants: np.ndarray          # records
-    packs: np.ndarray
-    sensing: np.ndarray
+    sensing: np.ndarray            # record
     numbers: np.ndarray            # of integers, and two for the time
     longs: np.ndarray              # (1,)
     out: np.ndarray                # bytes: begins with what goes before the first frame
@@ -234,73 +251,83 @@ class Burst(typing.NamedTuple):
     polled: np.ndarray             # (2,), 32-bit integers
 
 
-_DOUBLES = 16      # of the arrays, at first
+_DOUBLES = 10      # of the arrays, at first
 
 
-def function_of(burst: Burst) -> typing.Callable[[], int]:
-    """Return a function that runs a burst; it releases the interpreter meanwhile."""
-    doubles, rest = burst[:_DOUBLES], burst[_DOUBLES:]
-    assert all(array.flags.c_contiguous for array in burst)
+def function_of(
+    arrays: Arrays, plant: Plant, motion: tuple[typing.Any, ...], autopilot: InProcess | None,
+) -> typing.Callable[[], int]:
+    """Return a function that runs a burst; it releases the interpreter meanwhile.
+
+    :param motion: the first arguments of its machine code, to keep as long as the function
+    :param autopilot: in this process; None: it is at the socket
+    """
+    there = autopilot or _ELSEWHERE
+    doubles = (*arrays[:_DOUBLES], there.imu, there.field_t, there.pressure_pa, there.controls)
+    assert all(array.flags.c_contiguous for array in (*arrays, *there[:6]))
     shape = [n for array in doubles for n in (array.shape + (1,))[:2]]
-    shape += [len(burst.packs), len(burst.out), len(burst.into)]
+    shape += [len(arrays.out), len(arrays.into)]
+    calls = [motion_code.address(plant), *map(_place, motion), *there[6:]]
+    places = [array.ctypes.data for array in (
+        arrays.numbers, arrays.longs, there.time_us, there.is_armed)]
     where = (
         (ctypes.c_void_p * len(doubles))(*(array.ctypes.data for array in doubles)),
-        (ctypes.c_int64 * len(shape))(*shape),
-        *(ctypes.c_void_p(array.ctypes.data) for array in rest),
-        # The same memory as bytes.
-        *(ctypes.c_void_p(array.ctypes.data)
-          for array in (burst.longs, burst.values, burst.floats)))
-    address = _address(burst.constants.dtype, burst.packs.dtype, burst.sensing.dtype)
-    return functools.partial(
-        ctypes.CFUNCTYPE(ctypes.c_int64, *map(type, where))(address), *where)
+        (ctypes.c_int64 * len(shape))(*shape), (ctypes.c_int64 * len(calls))(*calls),
+        (ctypes.c_void_p * len(places))(*places),
+        # The last of these are the same memory as bytes.
+        (ctypes.c_void_p * 5)(*(array.ctypes.data for array in (
+            arrays.out, arrays.into, arrays.longs, arrays.values, arrays.floats))),
+        (ctypes.c_void_p * 2)(arrays.values.ctypes.data, arrays.floats.ctypes.data),
+        ctypes.c_void_p(arrays.polled.ctypes.data), ctypes.c_void_p(arrays.sensing.ctypes.data))
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, *map(type, where))(_address(arrays.sensing.dtype))
+    return functools.partial(run, *where)
 
 
-def prepare(plant: Plant) -> None:
-    """Make the machine code if none is kept, and load it.
+def _place(argument: typing.Any) -> int:
+    """Return the address that an argument of machine code is."""
+    return argument.value or 0 if isinstance(
+        argument, ctypes.c_void_p) else ctypes.addressof(argument)
 
-    :param plant: of any vehicle
-    """
-    _address(plant.constants.dtype, plant.packs.dtype, sensing_record().dtype)
+
+def prepare() -> None:
+    """Make the machine code if none is kept, and load it."""
+    _address(sensing_record().dtype)
 
 
 @functools.cache
-def _address(
-    constants: np.dtype[typing.Any], pack: np.dtype[typing.Any], sensing: np.dtype[typing.Any],
-) -> int:
-    """Return the address of the machine code, for records of these types."""
-    return machine_code.load(BURST, functools.partial(_make, constants, pack, sensing))
+def _address(sensing: np.dtype[typing.Any]) -> int:
+    """Return the address of the machine code, for records of this type."""
+    return machine_code.load(BURST, functools.partial(_make, sensing))
 
 
-def _make(
-    constants: np.dtype[typing.Any], pack: np.dtype[typing.Any], sensing: np.dtype[typing.Any],
-    numba: typing.Any,
-) -> tuple[typing.Any, typing.Any]:
+def _make(sensing: np.dtype[typing.Any], numba: typing.Any) -> tuple[typing.Any, typing.Any]:
     """Return signature and function."""
     t, carray, fly = numba.types, numba.carray, _fly(numba)
 
     def entry(  # type: ignore[no-untyped-def]
-        where, shape, of_constants, of_packs, of_sensing, numbers, longs, out, into, values,
-        floats, polled, long_bytes, value_bytes, float_bytes,
+        doubles, shape, calls, longs, places, singles, polled, of_sensing,
     ):
         return fly(
-            carray(where[0], shape[0]), carray(where[1], (shape[2], shape[3])),
-            carray(where[2], (shape[4], shape[5])), carray(where[3], (shape[6], shape[7])),
-            carray(where[4], (shape[8], shape[9])), carray(where[5], (shape[10], shape[11])),
-            carray(where[6], (shape[12], shape[13])), carray(where[7], shape[14]),
-            carray(where[8], (shape[16], shape[17])), carray(where[9], (shape[18], shape[19])),
-            carray(where[10], (shape[20], shape[21])), carray(where[11], (shape[22], shape[23])),
-            carray(where[12], shape[24]), carray(where[13], shape[26]),
-            carray(where[14], shape[28]), carray(where[15], shape[30]), carray(of_constants, 1),
-            carray(of_packs, shape[32]), carray(of_sensing, 1), carray(numbers, NUMBERS + 2),
-            carray(longs, 1), carray(out, shape[33]), carray(into, shape[34]),
-            carray(values, FLOATS), carray(floats, 16), carray(polled, 2), carray(long_bytes, 8),
-            carray(value_bytes, 4 * FLOATS), carray(float_bytes, 64))
+            carray(doubles[0], shape[0]), carray(doubles[1], shape[2]),
+            carray(doubles[2], (shape[4], shape[5])), carray(doubles[3], (shape[6], shape[7])),
+            carray(doubles[4], (shape[8], shape[9])), carray(doubles[5], (shape[10], shape[11])),
+            carray(doubles[6], (shape[12], shape[13])), carray(doubles[7], (shape[14], shape[15])),
+            carray(doubles[8], shape[16]), carray(doubles[9], shape[18]),
+            carray(doubles[10], shape[20]), carray(doubles[11], shape[22]),
+            carray(doubles[12], shape[24]), carray(doubles[13], shape[26]),
+            carray(of_sensing, 1), carray(longs[0], NUMBERS + 2), carray(longs[1], 1),
+            carray(longs[2], 1), carray(longs[3], 1), carray(calls, 8),
+            carray(places[0], shape[28]), carray(places[1], shape[29]), carray(singles[0], FLOATS),
+            carray(singles[1], 16), carray(polled, 2), carray(places[2], 8),
+            carray(places[3], 4 * FLOATS), carray(places[4], 64))
 
-    records = (t.CPointer(numba.from_dtype(d)) for d in (constants, pack, sensing))
-    long, byte, single = t.CPointer(t.int64), t.CPointer(t.uint8), t.CPointer(t.float32)
+    def tables(kind: typing.Any) -> typing.Any:
+        return t.CPointer(t.CPointer(kind))
+
     return t.int64(
-        t.CPointer(t.CPointer(t.float64)), long, *records, long, long, byte, byte, single, single,
-        t.CPointer(t.int32), byte, byte, byte), entry
+        tables(t.float64), t.CPointer(t.int64), t.CPointer(t.int64), tables(t.int64),
+        tables(t.uint8), tables(t.float32), t.CPointer(t.int32),
+        t.CPointer(numba.from_dtype(sensing))), entry
 
 
 def _fly(numba: typing.Any) -> typing.Any:
@@ -312,6 +339,7 @@ def _fly(numba: typing.Any) -> typing.Any:
     poll = t.ExternalFunction('poll', number(address, address, number))
     give_way = t.ExternalFunction('sched_yield', number())
     clock = t.ExternalFunction('clock_gettime', number(number, address))
+    call = machine_code.caller(numba)
 
     @numba.njit(error_model='numpy', _nrt=False)
     def now_ns(spec):  # type: ignore[no-untyped-def]
@@ -345,31 +373,87 @@ def _fly(numba: typing.Any) -> typing.Any:
                 poll(polled.ctypes.data, 1, (left + _NS_PER_MS - 1) // _NS_PER_MS)
 
     @numba.njit(error_model='numpy', _nrt=False)
-    def fly(  # type: ignore[no-untyped-def]
-        memory, rotors, surfaces, actuators, feet, anchors, work, imu, accel_noise, gyro_noise,
-        demand, rows, field_errors, pressure_errors, controls, reals, constants, packs, sensing,
-        numbers, longs, out, into, values, floats, polled, long_bytes, value_bytes, float_bytes,
+    def take_reply(numbers, answered, is_armed, controls, floats):  # type: ignore[no-untyped-def]
+        """Do the same with the reply of an autopilot in this process."""
+        for i in range(len(controls)):
+            floats[i] = answered[i]        # in 32 bits, as in a frame
+            if not -1.0 <= floats[i] <= 1.0:
+                return ODD
+        for i in range(len(controls)):
+            controls[i] = floats[i]
+        numbers[IS_ARMED] = is_armed[0]
+        return DONE
+
+    @numba.njit(error_model='numpy', _nrt=False)
+    def answer(  # type: ignore[no-untyped-def]
+        numbers, calls, values, time_us, felt, field_t, pressure_pa,
     ):
-        state_at, angles_at, outputs_at = _layout(len(rotors), len(actuators), len(packs))
-        x, outputs, size = memory[state_at:angles_at], memory[outputs_at:], len(memory)
-        spec, count = numbers[NUMBERS:], numbers[COUNT]
+        """Let an autopilot in this process answer a HIL_SENSOR."""
+        sensors = IMU
+        time_us[0] = numbers[TIME_US]
+        for i in range(6):
+            felt[i] = values[i] if i % 3 == 0 else -values[i]
+        if numbers[GROUPS] & MAG_GROUP:
+            sensors |= MAGNETOMETER
+            for i in range(3):
+                value = float(values[6 + i])
+                field_t[i] = (value if i == 0 else -value) / GAUSS_PER_TESLA
+        if numbers[GROUPS] & BARO_GROUP:
+            sensors |= BAROMETER
+            pressure_pa[0] = float(values[_HPA]) * PA_PER_HPA
+        call(calls[5], (calls[6], calls[7], sensors))
+
+    @numba.njit(error_model='numpy', _nrt=False)
+    def send_frames(  # type: ignore[no-untyped-def]
+        numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out,
+    ):
+        """Send the frames of a step; return whether all of their bytes were."""
+        numbers[SENT_NS] = now_ns(spec)
+        numbers[SEQUENCE] = (numbers[SEQUENCE] + 1) & 0xFF
+        if numbers[SOCKET] == HERE:
+            answer(numbers, calls, values, time_us, felt, field_t, pressure_pa)
+            numbers[SENT] = numbers[LENGTH]
+        else:
+            numbers[SENT] = send(numbers[SOCKET], out.ctypes.data, numbers[LENGTH],
+                                 _NO_SIGNAL | _DO_NOT_WAIT)
+        numbers[WAITED_NS] += now_ns(spec) - numbers[SENT_NS]
+        return numbers[SENT] == numbers[LENGTH]
+
+    @numba.njit(error_model='numpy', _nrt=False)
+    def fly(  # type: ignore[no-untyped-def]
+        memory, imu, accel_noise, gyro_noise, demand, rows, field_noise, pressure_noise,
+        controls, reals, felt, field_t, pressure_pa, answered, sensing, numbers, longs, time_us,
+        is_armed, calls, out, into, values, floats, polled, long_bytes, value_bytes, float_bytes,
+    ):
+        spec, count, is_here = numbers[NUMBERS:], numbers[COUNT], numbers[SOCKET] == HERE
+        if count == 0:         # no more than the frames that were held
+            if send_frames(
+                    numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out):
+                return DONE
+            numbers[ENDED] = UNSENT
+            return UNSENT
+        state_at, outputs_at = numbers[STATE_AT], numbers[OUTPUTS_AT]
+        x, outputs, size = memory[state_at:], memory[outputs_at:], len(memory)
         numbers[BEGUN] = numbers[WAITED_NS] = numbers[MODELS_NS] = numbers[UNREAD] = 0
         ended = DONE
         for step in range(count):
             if numbers[YIELDS]:
                 give_way()
-            ended = wait_for_reply(
-                numbers, spec, into, polled, controls, longs, long_bytes, floats, float_bytes)
+            if is_here:
+                ended = take_reply(numbers, answered, is_armed, controls, floats)
+            else:
+                ended = wait_for_reply(
+                    numbers, spec, into, polled, controls, longs, long_bytes, floats, float_bytes)
             if ended != DONE:
                 break
-            since, is_last = now_ns(spec), step + 1 == count
+            since = now_ns(spec)
             set_references(memory[6:state_at], demand, controls, numbers[IS_ARMED] != 0)
             for i in range(6):
                 imu[ACCEL_NOISE + i] = accel_noise[numbers[ACCEL_AT] + step, i]
                 imu[GYRO_NOISE + i] = gyro_noise[numbers[GYRO_AT] + step, i]
-            is_valid = advance(
-                memory, constants, rotors, surfaces, actuators, packs, feet, anchors, work, imu,
-                reals[SUBSTEP_S], numbers[SUBSTEPS], numbers[IS_RK4] != 0)
+            is_valid = call(calls[0], (
+                calls[1], calls[2], calls[3], calls[4], reals[SUBSTEP_S], numbers[SUBSTEPS],
+                numbers[IS_RK4]))
             numbers[TIME_US] += numbers[STEP_US]
             numbers[BEGUN] += 1
             row = rows[step]
@@ -384,23 +468,18 @@ def _fly(numba: typing.Any) -> typing.Any:
                 values[i] = imu[SAMPLE + i] if i % 3 == 0 else -imu[SAMPLE + i]
             for i in range(6, FLOATS):
                 values[i] = 0.0
-            fields = IMU_GROUPS
-            if is_last:
-                fields |= measure(
-                    row[size:], memory, x, outputs, sensing, field_errors, pressure_errors,
-                    reals[CURRENT_A], numbers[TIME_US], numbers[MEASURED], values, floats)
-            numbers[LENGTH] = pack_sensor(
-                out, numbers[PREFIX] if step == 0 else 0, numbers[TIME_US], fields,
-                numbers[SEQUENCE], numbers[SENDER], longs, long_bytes, value_bytes)
-            numbers[SENT_NS] = now_ns(spec)
-            numbers[MODELS_NS] += numbers[SENT_NS] - since
-            if is_last and numbers[HOLDS_LAST]:
+            numbers[GROUPS] = IMU_GROUPS | measure(
+                row[size:], memory, x, outputs, sensing, field_noise, pressure_noise, reals,
+                numbers, values, floats)
+            if not is_here:
+                numbers[LENGTH] = pack_sensor(
+                    out, numbers[PREFIX] if step == 0 else 0, numbers[TIME_US], numbers[GROUPS],
+                    numbers[SEQUENCE], numbers[SENDER], longs, long_bytes, value_bytes)
+            numbers[MODELS_NS] += now_ns(spec) - since
+            if step + 1 == count and numbers[HOLDS_LAST]:
                 break
-            numbers[SEQUENCE] = (numbers[SEQUENCE] + 1) & 0xFF
-            numbers[SENT] = send(numbers[SOCKET], out.ctypes.data, numbers[LENGTH],
-                                 _NO_SIGNAL | _DO_NOT_WAIT)
-            numbers[WAITED_NS] += now_ns(spec) - numbers[SENT_NS]
-            if numbers[SENT] != numbers[LENGTH]:
+            if not send_frames(
+                    numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out):
                 ended = UNSENT
                 break
             if outputs[IN_VORTEX_RING] > 0.0:

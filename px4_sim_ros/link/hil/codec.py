@@ -51,6 +51,9 @@ from px4_sim_ros.model.truth import Truth
 GAUSS_PER_TESLA = 1e4
 PA_PER_HPA = 100.0
 
+IMU, MAGNETOMETER, BAROMETER, GNSS = 1, 2, 4, 8
+"""What an autopilot in machine code has got a sample of."""
+
 # GPS_FIX_TYPE: no fix, three-dimensional, differential, RTK with whole numbers.
 HIL_FIX_TYPES = {FixType.NONE: 0, FixType.FIX: 3, FixType.SBAS: 4, FixType.GBAS: 6}
 COURSE_UNKNOWN = UINT16_MAX

@@ -223,16 +223,25 @@ class HilFrames:
         return topic in self._groups and topic not in self._late_groups
 
     def arrival_us(self) -> float:
-        """Return the time of the first step that has more than `late_frames` of what is late."""
-        later_us = [arrival_us + self._step_us for late in self._late_frames.values()
-                    for arrival_us in late.times_us if arrival_us > self._clock_us]
-        return min([*later_us, *(arrival_us for late in self._late_groups.values()
-                                 for arrival_us in late.times_us)], default=math.inf)
+        """Return the time at which the next of what is late arrives, after the last HIL_SENSOR."""
+        arrivals_us = [arrival_us for late in self._late_frames.values()
+                       for arrival_us in late.times_us if arrival_us > self._clock_us]
+        return min([*arrivals_us, *(arrival_us for late in self._late_groups.values()
+                                    for arrival_us in late.times_us)], default=math.inf)
+
+    def holds(self, time_us: float) -> bool:
+        """Return whether the HIL_SENSOR of a time has measurements that are late."""
+        return any(time_us in late.times_us for late in self._late_groups.values())
 
     def late_frames(self) -> bytes:
         """Return the late frames that arrive in the next step."""
         return b''.join(frame for late in self._late_frames.values()
                         for frame in late.arrived(self._clock_us))
+
+    def drop_late_frames(self) -> None:
+        """Forget them: they were sent."""
+        for late in self._late_frames.values():
+            late.take(self._clock_us)
 
     @property
     def sequence(self) -> int:
@@ -249,8 +258,7 @@ class HilFrames:
 
         :param sequence: the number of the next one
         """
-        for late in self._late_frames.values():
-            late.take(self._clock_us)
+        self.drop_late_frames()
         self._clock_us, self._encoder.sequence = time_us, sequence
 
     # What comes later.

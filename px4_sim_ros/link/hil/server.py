@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import pathlib
 import select
 import socket
 import termios
 import time
+import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.link.fields import packed, simulator_mavlink
 from px4_sim_ros.link.hil.link_state import Count
 from px4_sim_ros.link.ports import bound_socket
+
+if typing.TYPE_CHECKING:       # a process that has no motion does without it
+    from px4_sim_ros.link.hil.burst_code import InProcess
 
 # Whether it pays to wait for a reply awake: not while others want the cores.
 
@@ -189,11 +194,27 @@ class HilServer:
     # For compiled code that exchanges steps on the same socket.
 
     @property
-    def number(self) -> int:
-        """The number of the client's socket; -1 while there is none, or something is left to do."""
+    def in_process(self) -> InProcess | None:
+        """An autopilot that answers in this process instead of at the socket."""
+        return None
+
+    def begin_steps(self, time_us: int) -> tuple[int, float] | None:
+        """Return the number of the client's socket, and the time up to which it may be used.
+
+        None while there is no client, or something is left to do.
+
+        :param time_us: of the step that waits for its reply
+        """
         if self._client is None or self._is_retired or self._unsent or self._unread:
-            return -1
-        return self._client.fileno()
+            return None
+        return self._client.fileno(), math.inf
+
+    def take_steps(self, time_us: int, *, is_sent: bool) -> None:
+        """Take in that compiled code has exchanged steps.
+
+        :param time_us: of the last one
+        :param is_sent: whether its frames were sent, and its reply is still to come
+        """
 
     @property
     def waits_awake(self) -> bool:

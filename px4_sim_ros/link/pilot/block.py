@@ -9,6 +9,8 @@ is flown alike however fast or slow the run is.
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
@@ -25,7 +27,7 @@ from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
-from px4_sim_ros.model.timebase import US_PER_S, is_due
+from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
 from px4_sim_ros.step.repeatability import FLOWN, OVER_US, NonRepeatability
@@ -33,6 +35,7 @@ from px4_sim_ros.step.side_topics import AUTOPILOT_STATUS, ESTIMATE, SET_POINT
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
 _PERIOD_US = 20_000
+_NEVER_US = sys.maxsize
 _STATION = 'ground_station'
 UPLOADED = 'uploaded'
 _TRUTH = 'ground_truth/odom'
@@ -88,6 +91,8 @@ class PilotBlock(Block):
         """Receives the telemetry of the autopilot."""
         self.on_over: typing.Callable[[str], None] = lambda failure: None
         """Is given why the mission was not flown to its end, '' if it was."""
+        self.autopilot_is_here = False
+        """Whether the autopilot sends nothing within a run of steps that are taken at once."""
 
     def reset(self) -> None:
         """Begin the mission again.
@@ -120,6 +125,7 @@ class PilotBlock(Block):
         """The simulated time at which the end of the mission was reported."""
         self._gap: NonRepeatability | None = None
         self._begun_us = 0
+        self._wakes_s: float | None = None         # up to when only the autopilot has news
         self._items = 0                    # of the mission, that are flown
         # Where the vehicle truly stood at first, and is: for what is reported, not for the mission.
         self._start_enu: Vector | None = None
@@ -128,10 +134,19 @@ class PilotBlock(Block):
         self._first_enu: Vector | None = None      # the first estimate
         self._status: AutopilotStatus | None = None        # the last one published
 
-    def acts_at(self, time_us: int) -> bool:
-        """Return whether the autopilot may hear of it in a step, or the flight end."""
-        is_busy = self._has_scenario or self._is_station or self._is_by_hand or self._is_over
-        return is_busy or is_due(time_us, _PERIOD_US)
+    def next_act_us(self, due_us: int) -> int:
+        """Return when the autopilot may hear of it, or the flight end."""
+        if self._has_scenario or self._is_station or self._is_by_hand or self._is_over:
+            return due_us
+        next_us = next_due_us(due_us - 1, _PERIOD_US)
+        if not self.autopilot_is_here or self._wakes_s is None or (
+                self._pilot is None or self._pilot.link.has_come):
+            return next_us
+        if self._wakes_s == math.inf:
+            return _NEVER_US
+        next_us = max(next_us, next_due_us(int(self._wakes_s * US_PER_S) - 2, _PERIOD_US))
+        # As the course compares times: a product may be a hair off.
+        return next_us if next_us / US_PER_S >= self._wakes_s else next_us + _PERIOD_US
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Continue the mission; return nothing, or hold the step when it is over."""
@@ -223,7 +238,7 @@ class PilotBlock(Block):
 
     def _go_on(self) -> None:
         try:
-            next(self._course)
+            self._wakes_s = next(self._course)
         except StopIteration:
             self._is_over, self._sentence = True, 'the mission is flown'
         except MissionError as error:

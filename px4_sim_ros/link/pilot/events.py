@@ -38,5 +38,6 @@ def place_text(target_enu: typing.Sequence[float]) -> str:
 
 _T = typing.TypeVar('_T')
 Report = typing.Callable[[Event], None]
-# Is resumed when there may be something new, and returns its result at its end.
-Course = typing.Generator[None, None, _T]
+# Is resumed when there may be something new, and returns its result at its end. It yields the time
+# (s) before which only what the autopilot sends is new; None: anything may be at any time.
+Course = typing.Generator[float | None, None, _T]

@@ -138,8 +138,11 @@ class PilotLink:
             None, srcSystem=245, srcComponent=mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
         self.mav.robust_parsing = True
         self._socket = bound_socket('UDP', LOCAL, self.port)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
         self._buffer = memoryview(bytearray(65536))
-        self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
+        # The frames of each datagram that is not parsed yet.
+        self._received: collections.deque[list[bytes]] = collections.deque()
         autopilot = LOCAL, self.autopilot_port
         self._only_from = autopilot
         # All later PX4s send to the last of these ports at first.
@@ -227,6 +230,11 @@ class PilotLink:
         if self._address is not None:
             self._socket.sendto(b'\0', self._address)
 
+    @property
+    def has_come(self) -> bool:
+        """Whether a datagram waits to be taken in."""
+        return bool(self._poll.poll(0))
+
     def receive(self) -> None:
         """Take in one datagram, or nothing if none comes for a while."""
         if not self._received:
@@ -249,7 +257,14 @@ class PilotLink:
         self._take_datagrams()
         self._received.clear()
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, frames: list[bytes]) -> None:
+        for frame in frames:
+            self._take_frame(frame)
+        if self.time_s >= self._next_heartbeat_s:
+            self._next_heartbeat_s = self.time_s + _HEARTBEAT_S
+            self._send(heartbeat(self.mav, self._system_type))
+
+    def _take_frame(self, data: bytes) -> None:
         # Two of three are one of these; pymavlink takes ten times as long.
         if (found := self._position.read(data)) is not None:
             if data[5:7] == self._own:
@@ -267,9 +282,6 @@ class PilotLink:
                         self._take(message)
                 elif message.get_type() == 'HEARTBEAT':
                     self.stranger = message.get_srcSystem()
-        if self.time_s >= self._next_heartbeat_s:
-            self._next_heartbeat_s = self.time_s + _HEARTBEAT_S
-            self._send(heartbeat(self.mav, self._system_type))
 
     def _fetch(self) -> None:
         """Rest, then take in all datagrams that have come; wait if there is none."""
@@ -290,9 +302,8 @@ class PilotLink:
                     self._ignore(sender)
                     continue
                 self._address, has_come = sender, True
-                data = frames_of(bytes(self._buffer[:size]), self._wanted)
-                if data:
-                    self._received.append(data)
+                if frames := frames_of(bytes(self._buffer[:size]), self._wanted):
+                    self._received.append(frames)
         if self._has_to_ask and not has_come:
             self.wake_receiver()
 

@@ -41,6 +41,12 @@ _ARRIVED_SPEED_M_S = 0.3
 _STANDING_M_S = 0.1
 _HELD_SHARE = 0.5                # of the height at the beginning of a hold, at its end
 _T = typing.TypeVar('_T')
+
+
+def _never() -> float:
+    return math.inf
+
+
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 
 
@@ -104,7 +110,8 @@ class Pilot:
         """Wait until the autopilot is ready to arm; return where it stands."""
         self._asks_at_s = self.link.time_s + _READY_LIMIT_S - _REASON_S
         position_enu, geodetic = yield from self.until(
-            self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
+            self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm',
+            lambda: self._asks_at_s)
         self.link.begin_flight()
         self.report(Event('ready to fly', self.link.time_s))
         return Home(position_enu, LocalFrame(geodetic))
@@ -150,7 +157,7 @@ class Pilot:
         """Arm."""
         yield from self.command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
         yield from self.until(
-            lambda: self.link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
+            lambda: self.link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed', _never)
         self.report(Event('armed', self.link.time_s))
         self._has_to_be_armed = True
 
@@ -158,7 +165,8 @@ class Pilot:
         end_s = self.link.time_s + item.duration_s
         *_, began_m = self._offset(home)
         yield from self.until(
-            lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
+            lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still',
+            lambda: end_s)
         *_, up_m = self._offset(home)
         # Not every autopilot notices that it has fallen. By hand it may go anywhere in the air.
         if up_m >= began_m * _HELD_SHARE:
@@ -188,10 +196,10 @@ class Pilot:
         link = self.link
         self._has_to_be_armed = False
         yield from self.until(
-            lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed')
+            lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed', _never)
         self.report(Event('landed', link.time_s))
         yield from self.until(
-            lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
+            lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed', _never)
         self.report(Event('disarmed', link.time_s, None, True))
 
     def stopping(self) -> Course[None]:
@@ -226,7 +234,8 @@ class Pilot:
 
         place = place_text(target)
         yield from self.until(
-            settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}')
+            settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}',
+            lambda: math.inf if arrived_s is None else arrived_s + SETTLE_S)
         self.report(Event(f'arrived at {place}', link.time_s, target, True))
 
     def command(self, command: int, *parameters: float) -> Course[None]:
@@ -257,13 +266,17 @@ class Pilot:
                 link.send(message())
             return False
 
-        yield from self.until(accepted, _ITEM_LIMIT_S, f'{name} was not accepted')
+        yield from self.until(
+            accepted, _ITEM_LIMIT_S, f'{name} was not accepted', lambda: next_s)
 
     def until(
         self, condition: typing.Callable[[], _T | None], limit_s: float, failure: str,
+        wakes_s: typing.Callable[[], float | None] = lambda: None,
     ) -> Course[_T]:
         """Wait until a condition holds, for at most `limit_s` of simulated time; return it.
 
+        :param wakes_s: returns when it may hold although the autopilot has sent nothing; None: at
+            any time
         :raises MissionError: it does not hold by then
         """
         link = self.link
@@ -276,7 +289,8 @@ class Pilot:
             if end_s is not None and link.time_s > end_s:
                 raise MissionError(
                     f'{failure} after {limit_s:g} s of simulated time{self.last_words()}')
-            yield
+            wakes_at_s = wakes_s()
+            yield None if wakes_at_s is None or end_s is None else min(wakes_at_s, end_s)
         return value
 
     def _look_after_flight(self) -> None:

@@ -130,7 +130,7 @@ class Dynamics:
                 advance, self._of_a_step[0], _SETTLING_US // step_us * parameters.substeps, True))
         self.truth()
 
-    def _settle(self, slope: Ground, advance: typing.Callable[[], bool]) -> None:
+    def _settle(self, slope: Ground, advance: typing.Callable[[], int]) -> None:
         """Stand on a slope as the springs along it let it, if friction and wheels hold it there.
 
         Without power and wind it comes to rest; it is then at the place of the start again, with
@@ -228,9 +228,8 @@ class Dynamics:
         self.time_us += steps * self._step_us
         return self._truth(is_valid)
 
-    def truth_of(self, numbers: typing.Sequence[float], time_us: int) -> Truth:
+    def truth_of(self, x: tuple[float, ...], time_us: int) -> Truth:
         """Return the motion after a step, by the state and all that follows it in the memory."""
-        x = tuple(numbers)
         return _truth_of((time_us, *self._motion(x), self._wheels and self._wheels.of(x)))
 
     def _adapt(self, integrator: Adaptive) -> None:
@@ -256,7 +255,7 @@ class Dynamics:
         """
         return self._truth(self._look())
 
-    def _truth(self, is_valid: bool) -> Truth:
+    def _truth(self, is_valid: int) -> Truth:
         x = self._numbers()
         self._bus, in_vortex_ring = self._bus_and_ring(x)
         self._is_in_vortex_ring = in_vortex_ring > 0.0
@@ -267,11 +266,22 @@ class Dynamics:
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
+        return self._battery_status(self.time_us, self._bus, self._charges())
+
+    def battery_of(self, x: tuple[float, ...], time_us: int) -> BatteryStatus | None:
+        """Return the battery after a step, by the same numbers as `truth_of`."""
+        bus, _ = self._bus_and_ring(x)
+        return self._battery_status(
+            time_us, bus, x[self._packs:self._memory.angles_at - self._memory.state_at])
+
+    def _battery_status(
+        self, time_us: int, bus: tuple[float, float], charges: typing.Sequence[float],
+    ) -> BatteryStatus | None:
         if self._battery is None:
             return None
         return BatteryStatus(
-            self.time_us, *self._bus, self._battery.charge_ah(self._charges()),
-            self._battery.capacity_ah, self._battery.model.capacity_ah)
+            time_us, *bus, self._battery.charge_ah(charges), self._battery.capacity_ah,
+            self._battery.model.capacity_ah)
 
     def lift_n(self, rotors: typing.Iterable[int]) -> float:
         """Return the thrust of these rotors along body z at the time of the last truth."""

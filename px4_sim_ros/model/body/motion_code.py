@@ -16,29 +16,42 @@ from px4_sim_ros.model.body.motion import advance
 from px4_sim_ros.model.body.motion_memory import Memory
 from px4_sim_ros.model.body.plant import Plant
 
-Advance = typing.Callable[[float, int, bool], bool]
-"""Takes the length of the substeps (s), their number, and whether the method is `rk4`."""
+Advance = typing.Callable[[float, int, bool], int]
+"""Takes the length of the substeps (s), their number, and whether the method is `rk4`.
+
+It returns 0 if the state is not within all bounds.
+"""
 
 
-def advance_of(
-    memory: Memory, plant: Plant, anchors: np.ndarray, imu: np.ndarray = NO_IMU,
-) -> Advance:
+def advance_of(memory: Memory, plant: Plant, anchors: np.ndarray) -> Advance:
     """Return `motion.advance` for these arrays, which have to stay where they are."""
     if IS_PLAIN:
-        return functools.partial(advance, memory.all, *plant, anchors, memory.work, imu)
+        return functools.partial(advance, memory.all, *plant, anchors, memory.work, NO_IMU)
+    where = arguments(memory, plant, anchors, NO_IMU)
+    # Of Python's own: another thread gets the interpreter before or after it, not meanwhile.
+    kind = ctypes.PYFUNCTYPE(
+        ctypes.c_int64, *map(type, where), ctypes.c_double, ctypes.c_int64, ctypes.c_int64)
+    return functools.partial(kind(address(plant)), *where)
+
+
+def arguments(
+    memory: Memory, plant: Plant, anchors: np.ndarray, imu: np.ndarray,
+) -> tuple[typing.Any, ...]:
+    """Return the first arguments of the machine code: where these arrays are, and their shapes."""
     tables = (memory.all, plant.rotors, plant.surfaces, plant.actuators, plant.feet, anchors,
               memory.work, imu)
     assert all(array.flags.c_contiguous for array in (*tables, plant.constants, plant.packs))
     shape = [n for table in tables for n in table.shape] + [len(plant.packs)]
     # Few arguments: each takes its time in each step.
-    where = (
+    return (
         (ctypes.c_void_p * len(tables))(*(table.ctypes.data for table in tables)),
         (ctypes.c_int64 * len(shape))(*shape),
         ctypes.c_void_p(plant.constants.ctypes.data), ctypes.c_void_p(plant.packs.ctypes.data))
-    # Of Python's own: another thread gets the interpreter before or after it, not meanwhile.
-    kind = ctypes.PYFUNCTYPE(
-        ctypes.c_bool, *map(type, where), ctypes.c_double, ctypes.c_int64, ctypes.c_bool)
-    return functools.partial(kind(_address(plant.constants.dtype, plant.packs.dtype)), *where)
+
+
+def address(plant: Plant) -> int:
+    """Return the address of the machine code; it is the same for any plant."""
+    return _address(plant.constants.dtype, plant.packs.dtype)
 
 
 @functools.cache
@@ -56,11 +69,11 @@ def _address(constants: np.dtype[typing.Any], pack: np.dtype[typing.Any]) -> int
                 carray(where[3], (shape[5], shape[6])), carray(packs, shape[14]),
                 carray(where[4], (shape[7], shape[8])), carray(where[5], (shape[9], shape[10])),
                 carray(where[6], (shape[11], shape[12])), carray(where[7], shape[13]), substep_s,
-                substeps, is_rk4)
+                substeps, is_rk4 != 0)
 
         of_constants, of_packs = (t.CPointer(numba.from_dtype(d)) for d in (constants, pack))
-        return t.boolean(
+        return t.int64(
             t.CPointer(t.CPointer(t.float64)), t.CPointer(t.int64), of_constants, of_packs,
-            t.float64, t.int64, t.boolean), entry
+            t.float64, t.int64, t.int64), entry
 
     return machine_code.load(MOTION, make)

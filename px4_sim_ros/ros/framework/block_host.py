@@ -18,8 +18,8 @@ from px4_sim_ros.px4.shared_core import SharedCore
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
-from px4_sim_ros.step.lane import Lane, Output
-from px4_sim_ros.step.runner import ALL_NODES, NO_NODES, Runner
+from px4_sim_ros.step.lane import NO_NODES, Lane, Output
+from px4_sim_ros.step.runner import ALL_NODES, Runner
 from px4_sim_ros.step.slot import BlockSlot
 
 if typing.TYPE_CHECKING:

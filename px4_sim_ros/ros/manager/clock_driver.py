@@ -127,9 +127,9 @@ class ClockDriver:
         return self.clock.speed_factor
 
     @property
-    def steps_ahead(self) -> int:
-        """How many steps may follow the one that is under way at once."""
-        return self.clock.steps_ahead
+    def latest_us(self) -> int:
+        """The time up to which steps may follow the one that is under way at once."""
+        return self.clock.latest_us
 
     def run_ahead(self, steps: int) -> None:
         """Record that the step under way is complete, and so many have begun since."""
