@@ -61,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     node_overrides.add_argument(parser)
     remapping.add_argument(parser)
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
+    parser.add_argument('--px4-topics', nargs='?', const='', metavar='AWAITED',
+                        help="PX4's own ROS 2 topics as a part of the step; with commas between"
+                        ' them those to PX4 that are awaited, as trajectory_setpoint')
     parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
@@ -158,7 +161,8 @@ def _flown(flight: Flight) -> tuple[int, str]:
 
 def _free_domain(options: argparse.Namespace, held: contextlib.ExitStack) -> list[str]:
     """Choose a ROS domain without a graph where the user names none."""
-    if options.mode == 'core' or os.environ.get('ROS_DOMAIN_ID'):
+    has_ros = options.mode != 'core' or options.px4_topics is not None
+    if not has_ros or os.environ.get('ROS_DOMAIN_ID'):
         return []
     held.enter_context(domain_claim.choose())
     domain = os.environ.get('ROS_DOMAIN_ID')

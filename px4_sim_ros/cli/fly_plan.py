@@ -16,6 +16,7 @@ from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet, asked_instance
 from px4_sim_ros.spec.flight_spec import MISSIONS, OF_ONE_FLIGHT, FlightSpec, Options, flight_of
 from px4_sim_ros.spec.resources import named_file, named_files
+from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 _LONG_HOLD_S = 120.0             # of hover, which a plausible pack lasts for
@@ -57,7 +58,7 @@ def spec_of(
         MISSIONS, options.profile, options.namespace, options.node,
         options.remap, options.viewer), fleet)
     _check_viewer(options)
-    if options.mode != 'core':
+    if options.mode != 'core' or TOPICS_OF_PX4 in found.configuration.nodes:
         domain_claim.check_unclaimed()
     return found
 
@@ -110,6 +111,10 @@ def _overrides(
         value = getattr(options, name)
         if value is not None:
             found.setdefault(node, {})[name] = value
+    if options.px4_topics is not None:
+        found.setdefault('', {})['px4_topics'] = True
+        if options.px4_topics:
+            found.setdefault(TOPICS_OF_PX4, {})['awaited'] = ' '.join(options.px4_topics.split(','))
     if bag is not None:
         found['']['recorder'] = True
         found.setdefault('recorder', {})['folder'] = str(new_folder(bag))
@@ -130,6 +135,8 @@ def words_of(options: argparse.Namespace) -> list[str]:
         is_of_px4 = name.startswith('px4')
         if value not in (None, '') and (not is_of_px4 or options.autopilot == 'px4'):
             found += [_option(name), str(value)]
+    if options.px4_topics is not None:
+        found += [_option('px4_topics'), *filter(None, [options.px4_topics])]
     for name in _REPEATED:
         for value in getattr(options, name) or ():
             found += [_option(name), str(value)]

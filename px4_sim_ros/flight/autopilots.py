@@ -14,6 +14,7 @@ from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
+from px4_sim_ros.link.xrce.block import TopicsParameters
 from px4_sim_ros.process import machine_locks
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.px4 import boot_parameters
@@ -25,7 +26,9 @@ from px4_sim_ros.px4.sitl import (
     check_socket,
     new_run_folder,
 )
+from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.flight_spec import VehicleSpec
+from px4_sim_ros.step.graph import TOPICS_OF_PX4
 
 
 def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
@@ -79,7 +82,18 @@ def start_autopilot(
         px4, configuration.vehicle, configuration.scenario)
     for remark in remarks:
         _say(remark)
-    return Px4Process(px4, instance, {**ours, **its, **(environment or {})}, run_folder)
+    return Px4Process(
+        px4, instance, {**ours, **_of_topics(configuration), **its, **(environment or {})},
+        run_folder)
+
+
+def _of_topics(configuration: Configuration) -> dict[str, str]:
+    """Return how the client of PX4's own topics finds the agent in the step."""
+    if TOPICS_OF_PX4 not in configuration.nodes:
+        return {}
+    topics = configuration.of_node(TOPICS_OF_PX4, TopicsParameters)
+    # A stamp of PX4 is the time of its step: there is nothing to synchronise.
+    return {'PX4_UXRCE_DDS_PORT': str(topics.its_port), f'{PARAMETER}UXRCE_DDS_SYNCT': '0'}
 
 
 def _vehicle_file(vehicle: VehicleSpec, folder: pathlib.Path) -> str:

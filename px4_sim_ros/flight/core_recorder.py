@@ -11,11 +11,14 @@ from rcl_interfaces.msg import Log
 from std_msgs.msg import String
 
 from px4_sim_ros.flight.record import WorldStatus
+from px4_sim_ros.link.xrce.block import TopicListener
+from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK, WARN
+from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.messages.stamps import set_stamp, stamp_us
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint, TelemetryListener
@@ -80,6 +83,14 @@ class CoreRecorder:
     def telemetry(self, vehicle: str) -> TelemetryListener:
         """Return the writer of what the autopilot of a vehicle reports of itself."""
         return _Telemetry(self._write_beside, vehicle)
+
+    def of_px4(self, definitions: Px4Definitions) -> TopicListener:
+        """Return the writer of a PX4's own topics."""
+        def add(time_us: int, topic: Topic, data: bytes) -> None:
+            self._steps.add(
+                Message(topic.name, time_us, data), topic.type, definitions.text(topic.type))
+
+        return add
 
     def add_status(
         self, status: WorldStatus, blocks: typing.Mapping[str, BlockStatus | None],

@@ -10,6 +10,8 @@ from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.link.hil.link_state import LinkState
 from px4_sim_ros.link.pilot.block import PilotBlock
 from px4_sim_ros.link.pilot.events import Event
+from px4_sim_ros.link.xrce.block import Px4TopicsBlock, TopicsParameters
+from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.spec.blocks import make_blocks
@@ -17,11 +19,13 @@ from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import ALWAYS, Change, Presence
 from px4_sim_ros.step.block import Block
+from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
 from px4_sim_ros.step.runner import Group
 
 if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
     from px4_sim_ros.flight.core_recorder import CoreRecorder
+    from px4_sim_ros.ros.tools.core_ros import CoreRos
     from px4_sim_ros.step.scenario_block import ScenarioBlock
 
 
@@ -44,7 +48,7 @@ class CoreVehicle:
 
     def __init__(
         self, setup: VehicleSetup, recorder: CoreRecorder | None, stack: contextlib.ExitStack,
-        *, is_alone: bool,
+        *, is_alone: bool, ros: CoreRos | None = None,
     ) -> None:
         self._setup, self._recorder, self._is_alone = setup, recorder, is_alone
         self.name = setup.name
@@ -62,6 +66,15 @@ class CoreVehicle:
             if recorder is not None:
                 self._pilot.telemetry = recorder.telemetry(self.name)
             self._pilot.on_event, self._pilot.on_over = self._report, self._note_over
+        self._topics = typing.cast('Px4TopicsBlock | None', self.blocks.get(TOPICS_OF_PX4))
+        if self._topics is not None:
+            definitions = Px4Definitions(
+                setup.configuration.of_node(TOPICS_OF_PX4, TopicsParameters).messages)
+            self.bridge.after_reply = self._topics.after_reply
+            if ros is not None:
+                self._topics.ros = ros.gateway(definitions)
+            if recorder is not None:
+                self._topics.record = recorder.of_px4(definitions)
         if 'scenario' in self.blocks:
             self.scenario = typing.cast('ScenarioBlock', self.blocks['scenario'])
             self.scenario.on_event, self.scenario.on_over = self._happen, self._judge
@@ -129,7 +142,8 @@ class CoreVehicle:
     def gap(self) -> str:
         """Return the first cause for which its flight is not repeatable, '' for none."""
         pilot = self._pilot.values() if self._pilot is not None else {}
-        return first_gap((self.bridge.counters(), pilot))
+        topics = self._topics.values() if self._topics is not None else {}
+        return first_gap((self.bridge.counters(), pilot, topics))
 
     def wait(self, timeout_s: float) -> None:
         """While a step is held: wait for its autopilot, if it is that which holds it."""

@@ -15,6 +15,7 @@ from px4_sim_ros.process import signals
 from px4_sim_ros.spec.run_parameters import ManagerParameters, RecorderParameters
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
 from px4_sim_ros.step.runner import run_groups
@@ -46,9 +47,14 @@ class CoreWorld:
             if recorder is not None:
                 stack.callback(recorder.close)
             self._vehicles: dict[str, CoreVehicle] = {}
+            ros = None
+            if any(TOPICS_OF_PX4 in setup.configuration.nodes for setup in vehicles):
+                from px4_sim_ros.ros.tools.core_ros import CoreRos
+                ros = CoreRos()
+                stack.callback(ros.close)
             for setup in vehicles:
                 self._vehicles[setup.name] = CoreVehicle(
-                    setup, recorder, stack, is_alone=len(vehicles) == 1)
+                    setup, recorder, stack, is_alone=len(vehicles) == 1, ros=ros)
             self._first = self._vehicles[vehicles[0].name]
             for vehicle in self._vehicles.values():       # a thread keeps to one core only
                 vehicle.bridge.shared_core = self._first.bridge.shared_core

@@ -15,7 +15,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import check_period, kind_and_index
 
-OF_VEHICLE = frozenset({'vehicle', 'seed', 'instances', 'mission', 'scenario'})
+OF_VEHICLE = frozenset({'vehicle', 'seed', 'instances', 'mission', 'scenario', 'px4_topics'})
 """Those of the parameters below that each vehicle of a world has for itself."""
 
 
@@ -70,6 +70,8 @@ class WorldParameters(Parameters):
     scenario: str = parameter(
         'what the node scenario runs: name of a file in config/scenarios, or a path; none: there'
         ' is no such node')
+    px4_topics: bool = parameter(
+        "whether there is a node px4_topics, the agent of PX4's own ROS 2 topics")
 
     def check_periods(self) -> None:
         """Check that each period is a multiple of the step.
@@ -88,6 +90,7 @@ class WorldParameters(Parameters):
             'wake_player': int(self.downwash and recorded), 'hil_bridge': int(not recorded),
             'player': int(recorded), 'recorder': int(self.recorder),
             'pilot': int(self.mission != 'none' and not recorded),
+            'px4_topics': int(self.px4_topics and not recorded),
             'scenario': int(has_scenario and not recorded),
             'scenario_player': int(has_scenario and recorded)}
 

@@ -120,6 +120,12 @@ class Px4:
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @property
+    def messages(self) -> str:
+        """The folder of the definitions of its messages, '' where its sources are not there."""
+        folder = self.build.parent.parent / 'msg'
+        return str(folder) if folder.is_dir() else ''
+
+    @property
     def repeats(self) -> bool:
         """Whether its flights repeat bit for bit."""
         return self.schedule == REPEATABLE
@@ -193,7 +199,7 @@ def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
 
 def world_parameters(px4: Px4) -> dict[str, dict[str, typing.Any]]:
     """Return the defaults of the world of a PX4, by node."""
-    found: dict[str, dict[str, typing.Any]] = {}
+    found: dict[str, dict[str, typing.Any]] = {'px4_topics': {'messages': px4.messages}}
     if px4.schedule == REPEATABLE:
         # A reply that is late is the same reply: a busy disk may hold PX4 up.
         found['hil_bridge'] = {'shares_core': True, 'reply_timeout_s': 10.0}

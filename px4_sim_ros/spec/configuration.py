@@ -135,7 +135,7 @@ def load_configuration(
         values = default_parameters(node)
         for layer in of_vehicle, base or {}, laid:
             values |= layer.get('', {}) | layer.get(node, {})
-        if node == 'pilot' and 'hil_bridge' in names:
+        if node in ('pilot', 'px4_topics') and 'hil_bridge' in names:
             values |= {'instance': flat_values(configured('hil_bridge').own)['instance']}
         over = overrides.get('', {}) | overrides.get(node, {})
         of_file = select(given, f'{absolute(namespace)}/{node}')
@@ -312,7 +312,8 @@ def _asked_for_by(kind: str) -> str:
     """Return the shared parameter that says how many nodes of a kind there are."""
     others = {'wind': 'wind', 'recorder': 'recorder', 'player': 'commands',
               'hil_bridge': 'commands', 'pilot': 'mission', 'scenario': 'scenario',
-              'scenario_player': 'scenario', 'wake_player': 'downwash'}
+              'scenario_player': 'scenario', 'wake_player': 'downwash',
+              'px4_topics': 'px4_topics'}
     return others.get(kind, f'instances.{kind}')
 
 
@@ -323,7 +324,7 @@ def _how_to_add(node: str) -> str:
                 or f"nodes are {', '.join(graph.NODES)}")
     spec = graph.spec_of(node)
     options = {'wind': '--wind constant', 'recorder': '--record DIR',
-               'pilot': '--mission square'}
+               'pilot': '--mission square', 'px4_topics': '--px4-topics'}
     if spec.model and spec.kind not in options:
         names = [instance_name(spec.kind, i) for i in range(spec.instances)]
         options[spec.kind] = f'--set instances.{spec.kind}={names.index(node) + 1}'

@@ -23,8 +23,8 @@ FAULTS, AUTOPILOT_STATE = 'scenario/faults', 'autopilot/state'
 # What rotors do to the air: those of a vehicle, and those of the others a period before.
 WAKE, WAKES = 'wake', 'wakes'
 
-# What speaks with the autopilot.
-BRIDGE = 'hil_bridge'
+# What speaks with the autopilot, and with PX4's own client of ROS 2.
+BRIDGE, TOPICS_OF_PX4 = 'hil_bridge', 'px4_topics'
 
 # What begins a step, and what ends it.
 CLOCK = '/clock'
@@ -220,6 +220,9 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              'px4_sim_ros.link.pilot.block:PilotParameters',
              (CLOCK, 'ground_truth/odom', FAULTS), optional=True,
              beside='hil_bridge', node='px4_sim_ros.ros.nodes.pilot:PilotNode'),
+    NodeSpec(TOPICS_OF_PX4, 'px4_sim_ros.link.xrce.block:Px4TopicsBlock',
+             'px4_sim_ros.link.xrce.block:TopicsParameters', (CLOCK,), optional=True,
+             beside='hil_bridge', node='px4_sim_ros.ros.nodes.px4_topics:Px4TopicsNode'),
     NodeSpec('hil_bridge', 'px4_sim_ros.link.hil.block:HilBlock',
              'px4_sim_ros.link.hil.link_state:HilParameters',
              ('ground_truth/odom', 'ground_truth/accel', *_MEASURED, FAULTS),

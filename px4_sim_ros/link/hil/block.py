@@ -33,7 +33,7 @@ from px4_sim_ros.model.timebase import is_due, next_due_us
 from px4_sim_ros.px4.boot_watch import process_at
 from px4_sim_ros.px4.shared_core import OtherCores, SharedCore, shared_core_of
 from px4_sim_ros.step.block import Ahead, Block, BlockConfiguration, BlockStatus, Inputs, Outputs
-from px4_sim_ros.step.graph import COMMAND, FAULTS
+from px4_sim_ros.step.graph import COMMAND, FAULTS, TOPICS_OF_PX4
 
 if typing.TYPE_CHECKING:       # a process that has no motion does without it
     from px4_sim_ros.link.hil.burst import Bursts
@@ -83,6 +83,8 @@ class HilBlock(Block):
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
         self.shared_core = SharedCore(shared_core_of(hil.instance))    # if the parameters say so
+        self.after_reply: typing.Callable[[int], None] | None = None
+        """Is called with the time of a step that was answered, before the next one begins."""
         self.on_state: typing.Callable[[LinkState, int], None] = lambda state, time_us: None
         """Is given the state of the link when it has changed, and the simulated time."""
         check_port_is_free('TCP', hil.host, port_of(hil.instance))
@@ -100,7 +102,8 @@ class HilBlock(Block):
             battery = BatteryLink(hil.instance, c.vehicle.cells, hil.host)
             self._link = _Link(server, Lockstep(
                 server, hil, c.world.step_us,
-                lambda: battery.heartbeat(server.peer_host)), battery)
+                lambda: battery.heartbeat(server.peer_host),
+                has_own_agent=TOPICS_OF_PX4 in c.graph.nodes), battery)
         else:
             self._link.lockstep.reset()
         self._hil_frames.reset()
@@ -175,7 +178,7 @@ class HilBlock(Block):
         """Whether compiled code may take the next steps; a class of yours may do anything else."""
         is_own = type(self).step is HilBlock.step and type(self).finish is HilBlock.finish
         return is_own and not self._has_faults and self._has_first_imu and (
-            self.link.lockstep.is_trusted and self._is_compiled)
+            self.after_reply is None and self.link.lockstep.is_trusted and self._is_compiled)
 
     @functools.cached_property
     def _is_compiled(self) -> bool:
@@ -240,6 +243,8 @@ class HilBlock(Block):
         if reply is None:
             return None
         self._is_exchanging = False
+        if self.after_reply is not None:
+            self.after_reply(time_us)
         self.wants_new_begin = self._begins_again and report.state is LinkState.WAITING
         return self._command(reply)
 

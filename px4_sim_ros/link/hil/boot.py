@@ -112,6 +112,8 @@ class Boot:
         self._watch: BootWatch | None = None        # of an autopilot whose core is shared
         self._script: StartScript | None = None     # of another one, while it runs
         self._looked_s = 0.0        # at one that has not come to rest since; others have had turns
+        self.has_own_agent = False
+        """Whether an XRCE-DDS agent is part of the step, as `px4_topics` is."""
         self.spent_s = 0.0
         """Wall time of steps that was given to a boot."""
 
@@ -223,7 +225,7 @@ class Boot:
 
     def _look(self, watch: BootWatch, step: int | None) -> None:
         """Note an XRCE-DDS agent, use of the disk, or, given a step, a wrong schedule."""
-        if watch.agent.has_come():
+        if not self.has_own_agent and watch.agent.has_come():
             self._record_nondeterminism(_AGENT)
         elif used := watch.disk_used():
             self._record_nondeterminism(f'the autopilot has used the disk: {used}')

@@ -55,11 +55,12 @@ class Lockstep:
 
     def __init__(
         self, server: HilServer, parameters: HilParameters, step_us: int,
-        ask: Ask = lambda: None,
+        ask: Ask = lambda: None, *, has_own_agent: bool = False,
     ) -> None:
         """Wait for an autopilot.
 
         :param ask: asks PX4 for a HEARTBEAT
+        :param has_own_agent: PX4's client of ROS 2 talks to an agent in the step
         """
         self._server = server
         self._parameters = parameters
@@ -69,6 +70,7 @@ class Lockstep:
         self._matcher = ReplyMatcher(self.report.count)
         self._server.count = self.report.count
         self._boot = Boot(server, parameters, self.record_nondeterminism)
+        self._boot.has_own_agent = has_own_agent
         self._silence = Silence(server, ask)
         self._sent_s = 0.0                       # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over

@@ -3,6 +3,7 @@
 """Records outputs of blocks by value, in the process and in the thread that runs the steps."""
 from __future__ import annotations
 
+import math
 import time
 import typing
 
@@ -79,6 +80,7 @@ class StepWriter:
         self._attendance = attendance or Attendance()
         self._commands = 0                 # that have come of the step
         self._step: list[Output] = []      # that is not complete
+        self._later: list[Message] = []    # of topics that were added, of that step
         self._is_open = True
         self.complete_us = 0       # up to which time all steps have come
         self.problem = ''          # why it has stopped writing, as a sentence
@@ -111,6 +113,23 @@ class StepWriter:
                     self.complete_us, self._records.of(self.complete_us, step))
             except OSError as error:
                 self._fail(error)
+            self._write_later(self.complete_us)
+
+    def add(self, message: Message, type_name: str, definition: str) -> None:
+        """Take a message of any topic, which is written when the step of its time is complete.
+
+        :param definition: of its type, as `ros2msg`; '' if it is not known
+        """
+        if message.topic not in self._writer.channels:
+            self._writer.add_topic(message.topic, type_name, definition)
+        self._later.append(message)
+
+    def _write_later(self, until_us: float) -> None:
+        if self._later and self._later[0].time_us <= until_us:
+            count = next((i for i, message in enumerate(self._later)
+                          if message.time_us > until_us), len(self._later))
+            messages, self._later = self._later[:count], self._later[count:]
+            self.write(messages)
 
     def write(self, messages: typing.Iterable[Message]) -> None:
         """Write messages beside the steps, after those that are complete, if that is possible."""
@@ -125,6 +144,7 @@ class StepWriter:
         """Finish the bag; a second time nothing happens."""
         if not self._is_open:
             return
+        self._write_later(math.inf)
         self._is_open = False
         try:
             self._writer.close()

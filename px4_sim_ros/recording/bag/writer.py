@@ -100,6 +100,7 @@ class BagWriter:
         self._run_text = run.to_yaml().encode()
         self._parameters = parameters
         self._topics = topics_of(run)
+        self._definitions: dict[str, str] = {}     # of types that were not known then
         self.channels = {
             qualified(vehicle, name): Channel(every) for vehicle, one in run.members.items()
             for name, every in recorded(one.graph, parameters).items()}
@@ -120,6 +121,18 @@ class BagWriter:
             with contextlib.suppress(OSError):
                 folder.rmdir()
             raise
+
+    def add_topic(self, name: str, type_name: str, definition: str) -> None:
+        """Record a topic that was not known at the beginning.
+
+        :param name: absolute
+        :param definition: of its type, as `ros2msg`; '' if it is not known
+        """
+        wanted = self._parameters.topics.split()
+        self._definitions[type_name] = definition
+        self._topics[name] = TopicInfo(name, type_name, '', False)
+        self.channels[name] = Channel(1 if not wanted or name in wanted else 0)
+        self._register(name, self._schema(type_name))
 
     def write(self, topic: str, time_us: int, data: bytes) -> None:
         """Write a serialised message, if it is among those that are recorded.
@@ -206,16 +219,27 @@ class BagWriter:
 
     def _register_channels(self) -> None:
         """Register a channel for each topic in the file that begins."""
-        types = {topic.type for topic in self._topics.values()}
-        schemas = {
-            name: self._file.add_schema(
-                name, 'ros2msg', schema.definition(name).encode())
-            for name in sorted(types)}
+        self._schemas: dict[str, int] = {}
+        for type_name in sorted({topic.type for topic in self._topics.values()}):
+            self._schema(type_name)
         for name, topic in self._topics.items():
-            self.channels[name].id = self._file.add_channel(
-                topic.name, 'cdr', schemas[topic.type], {
-                    'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
-                    'topic_type_hash': topic.type_hash})
+            self._register(name, self._schemas[topic.type])
+
+    def _schema(self, type_name: str) -> int:
+        """Return the id of a type in this file, to which its definition is added if needed."""
+        if type_name not in self._schemas:
+            known = self._definitions.get(type_name)
+            text = schema.definition(type_name) if known is None else known
+            self._schemas[type_name] = self._file.add_schema(
+                type_name, 'ros2msg', text.encode())
+        return self._schemas[type_name]
+
+    def _register(self, name: str, schema_id: int) -> None:
+        topic = self._topics[name]
+        self.channels[name].id = self._file.add_channel(
+            topic.name, 'cdr', schema_id, {
+                'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
+                'topic_type_hash': topic.type_hash})
 
     def _is_full(self, time_us: int) -> bool:
         split_us = self._parameters.split_duration_s * US_PER_S

@@ -26,5 +26,12 @@ LATCHED_LOG = QoSProfile(
 LATEST = QoSProfile(
     reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1)
 
+# PX4's own topics: as an agent offers them, and so that each publisher fits.
+OF_PX4 = QoSProfile(
+    reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL)
+TO_PX4 = QoSProfile(
+    reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=100)
+
 DIAGNOSTICS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=10)

@@ -1,0 +1,275 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The block `px4_topics`: PX4's own ROS 2 topics, as a part of the step.
+
+It is the agent of PX4's uXRCE-DDS client. What PX4 says in a step is read when its reply to the
+step has come, before the next one begins; what is for PX4 is sent before the frames of a step.
+"""
+from __future__ import annotations
+
+import dataclasses
+import time
+import typing
+
+from px4_sim_ros.link.ports import LOCAL, check_port_is_free
+from px4_sim_ros.link.xrce.agent import PORT, Agent
+from px4_sim_ros.link.xrce.inbox import Inbox
+from px4_sim_ros.link.xrce.refusal import Refusal
+from px4_sim_ros.link.xrce.session import Service, Topic
+from px4_sim_ros.model.errors import ParameterError, shown
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+
+# Wall time: of a turn of waiting, in which others of the process have none; between two looks for
+# a message that is awaited; and after which it is said what is waited for.
+_TURN_S, _SHORTEST_S, _LONGEST_S, _SAID_AFTER_S = 0.02, 2e-5, 1e-3, 1.0
+_CDR = b'\x00\x01\x00\x00'         # the encapsulation header: little endian
+
+
+@dataclasses.dataclass(frozen=True)
+class TopicsParameters(Parameters):
+    """Where the client of a PX4 finds its agent, and what it waits for."""
+
+    instance: int = parameter(
+        'PX4 instance, whose client has the key instance + 1', minimum=0, maximum=99)
+    port: int = parameter(
+        'UDP port; 0: 8888 + instance, which a PX4 that is started here is told', minimum=0,
+        maximum=65535)
+    awaited: str = parameter(
+        'topics to PX4 on which a message with the time of the step has to come, separated by'
+        ' spaces: trajectory_setpoint is /fmu/in/trajectory_setpoint; empty: none')
+    awaited_period_us: int = parameter(
+        'how often one has to come on each of them', 'us', minimum=100)
+    messages: str = parameter(
+        'folder of the definitions of PX4\'s messages; empty: that of the PX4 that is started, or'
+        ' an installed px4_msgs')
+
+    @property
+    def its_port(self) -> int:
+        """The port that it has."""
+        return self.port or PORT + self.instance
+
+    @property
+    def awaited_names(self) -> list[str]:
+        """The awaited topics, as PX4 names them."""
+        before = f'/px4_{self.instance}/fmu/in/' if self.instance else '/fmu/in/'
+        return [name if name.startswith('/') else f'{before}{name}'
+                for name in self.awaited.split()]
+
+    def check_step(self, step_us: int) -> None:
+        """Check that there is a step for each message that is awaited."""
+        if self.awaited_period_us < step_us:
+            raise ParameterError(
+                f'px4_topics.awaited_period_us = {shown(self.awaited_period_us)}: must be at least'
+                f' step_us = {step_us}')
+
+
+TopicListener = typing.Callable[[int, Topic, bytes], None]
+"""Is given each message from and to PX4 with the time of its step, as CDR."""
+
+
+class Ros(typing.Protocol):
+    """What joins the block with ROS."""
+
+    def begin(self, time_us: int) -> None:
+        """Take note of a step that begins."""
+
+    def announce(self, topic: Topic) -> None:
+        """Prepare for messages of PX4 on a topic."""
+
+    def publish(self, topic: Topic, data: bytes) -> None:
+        """Publish a message of PX4."""
+
+    def listen(self, topic: Topic) -> None:
+        """Take what is published on a topic to PX4 from now on."""
+
+    def offer(self, service: Service) -> None:
+        """Offer a service of PX4."""
+
+    def take(self) -> typing.Iterable[tuple[str, bytes]]:
+        """Return the messages that have come, by topic."""
+
+    def missing(self, names: typing.Iterable[str]) -> list[str]:
+        """Return those topics that no node publishes yet."""
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether all who listen to PX4 hear what is published."""
+
+    def publishers(self, name: str) -> str:
+        """Return which nodes publish a topic, for the user."""
+
+
+class Px4TopicsBlock(Block):
+    """Speaks with the client of one PX4."""
+
+    def __init__(self, configuration: BlockConfiguration[TopicsParameters]) -> None:
+        """See that the port is free."""
+        super().__init__(configuration)
+        p = self._parameters = configuration.parameters
+        self._inbox = Inbox(p.awaited_names, p.awaited_period_us, configuration.world.step_us)
+        self._agent: Agent | None = None
+        # What the host sets, before `reset`.
+        self.ros: Ros | None = None
+        """None: nobody listens, and nobody sends."""
+        self.record: TopicListener = lambda time_us, topic, data: None
+        check_port_is_free('UDP', LOCAL, p.its_port)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._inbox.reset()
+        self._made_known = 0                   # how many objects of PX4 ROS has heard of
+        self._is_new = False                   # the last of them; who listens may not hear it yet
+        self._time_us = 0                      # of the last step that is complete
+        self._is_waiting = False
+        self._waits_since_s = 0.0
+        self._has_said = False
+        self.counts = {'from_px4': 0, 'to_px4': 0}
+
+    def reset(self) -> None:
+        """Wait for the client of another PX4.
+
+        :raises PortTakenError: the port is taken
+        """
+        self._begin()
+        if self._agent is None:
+            self._agent = Agent(self._parameters.its_port)
+            self._agent.on_refusal = lambda sentence: self.log(True, sentence)
+        self._agent.expect(self._parameters.instance)
+
+    def begin_again(self, time_us: int) -> None:
+        """Wait for another PX4, while time runs on."""
+        self.reset()
+        self._time_us = time_us
+
+    @property
+    def agent(self) -> Agent:
+        """The agent; there is one from `reset` to `close`."""
+        assert self._agent is not None, 'reset comes before the first step'
+        return self._agent
+
+    # The step.
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
+        """Hand over what is for PX4; None while something is awaited."""
+        self._hear()            # what an autopilot on another core has said after its reply
+        if self.ros is not None:
+            self.ros.begin(time_us)
+        self._waits_since_s, self._has_said = time.monotonic(), False
+        return self._hand_over(time_us)
+
+    def finish(self, time_us: int) -> Outputs | None:
+        """Wait a while for what is awaited."""
+        deadline_s, pause_s = time.monotonic() + _TURN_S, _SHORTEST_S
+        while (outputs := self._hand_over(time_us)) is None:
+            now_s = time.monotonic()
+            if not self._has_said and now_s - self._waits_since_s > _SAID_AFTER_S:
+                self._has_said = True
+                self.log(True, self.holds())
+            if now_s > deadline_s:
+                return None
+            time.sleep(pause_s)
+            pause_s = min(2.0 * pause_s, _LONGEST_S)
+        return outputs
+
+    def _hand_over(self, time_us: int) -> Outputs | None:
+        inbox = self._inbox
+        if self.ros is not None:
+            for name, data in self.ros.take():
+                inbox.put(time_us, name, data[len(_CDR):])
+            if inbox.awaited:
+                self._waited_us = time_us
+                self._is_new = self._is_new and not self.ros.is_matched
+                self._is_waiting = bool(inbox.lacking(time_us)) or (
+                    self._time_us == 0 and bool(self.ros.missing(inbox.awaited)))
+                if self._is_waiting or self._is_new:
+                    return None
+        for _, name, data in inbox.take(time_us):
+            self._send(time_us, name, data)
+        return {}
+
+    def _send(self, time_us: int, name: str, data: bytes) -> None:
+        session = self.agent.session(self._parameters.instance)
+        if session is None or name not in session.into:
+            return
+        try:
+            datagram = session.data(name, data)
+        except Refusal as refusal:
+            self.agent.refuse(refusal)
+            return
+        if datagram:
+            self.agent.send(self._parameters.instance, datagram)
+            self.counts['to_px4'] += 1
+            self.record(time_us, session.into[name], _CDR + data)
+
+    def after_reply(self, time_us: int) -> None:
+        """Take in what PX4 has said in a step, once it has replied to it."""
+        self._time_us = time_us
+        self._hear()
+
+    def _hear(self) -> None:
+        agent, ros = self.agent, self.ros
+        messages = agent.take(self._parameters.instance)
+        if ros is not None:
+            self._make_known(ros)
+        for topic, data, _ in messages:
+            if isinstance(topic, Service):
+                continue
+            self.counts['from_px4'] += 1
+            data = _CDR + data
+            self.record(self._time_us, topic, data)
+            if ros is not None:
+                ros.publish(topic, data)
+
+    def _make_known(self, ros: Ros) -> None:
+        """Let ROS know what PX4 subscribes to, as soon as it does."""
+        session = self.agent.session(self._parameters.instance)
+        if session is None or session.created == self._made_known:
+            return
+        self._made_known, self._is_new = session.created, True
+        for topic in session.out.values():
+            ros.announce(topic)
+        for topic in session.into.values():
+            ros.listen(topic)
+        for service in session.services.values():
+            ros.offer(service)
+
+    # What others ask.
+
+    def holds(self) -> str:
+        """Return what the step waits for, '' for nothing."""
+        if not self._is_waiting or self.ros is None:
+            return ''
+        if missing := self.ros.missing(self._inbox.awaited):
+            return f'no node publishes {missing[0]}, which is awaited'
+        lacking = self._inbox.lacking(self._waited_us)
+        if not lacking:
+            return ''
+        return (f'{self.ros.publishers(lacking[0])} has not published {lacking[0]} for'
+                f' t = {seconds_text(self._waited_us)}, which is awaited;'
+                f' {self._inbox.last_text(lacking[0], self._waited_us)}')
+
+    def abort(self) -> None:
+        """Wait no longer."""
+        self._is_waiting = False
+
+    def close(self) -> None:
+        """Free the port."""
+        if self._agent is not None:
+            self._agent.close()
+            self._agent = None
+
+    def values(self) -> dict[str, object]:
+        """Return its report in numbers, also after it was closed."""
+        gap = self._inbox.gap
+        return {**self.counts, **(gap.values() if gap is not None else {})}
+
+    def status(self) -> BlockStatus | None:
+        """Return whether PX4 has connected, and the counters."""
+        if self._agent is None:
+            return None
+        session = self._agent.session(self._parameters.instance)
+        return BlockStatus(False, '' if session is None else (
+            f'PX4 publishes {len(session.out)} topics and subscribes to {len(session.into)}'),
+            self.values())

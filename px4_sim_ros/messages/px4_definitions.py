@@ -1,0 +1,108 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Definitions of PX4's messages: from the sources of the PX4 that flies, or px4_msgs."""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+
+PACKAGE = 'px4_msgs'
+_SEPARATOR = '=' * 80 + '\n'
+_FIELD = re.compile(r'([\w/]+)(\[\d*\])?\s+\w+\s*$')
+_PRIMITIVE = re.compile(r'(u?int(8|16|32|64)|float(32|64)|bool|char|byte|w?string)$')
+
+
+def installed_folder() -> pathlib.Path | None:
+    """Return the folder of the definitions of an installed px4_msgs, None without one."""
+    for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+        folder = pathlib.Path(prefix) / 'share' / PACKAGE / 'msg'
+        if prefix and folder.is_dir():
+            return folder
+    return None
+
+
+class Px4Definitions:
+    """The definitions of one PX4."""
+
+    def __init__(self, folder: str) -> None:
+        """Look for them.
+
+        :param folder: where the .msg files are; '' for those of an installed px4_msgs
+        """
+        self.folder = pathlib.Path(folder) if folder else installed_folder()
+        self._texts: dict[str, str] = {}
+
+    def lines(self, name: str) -> tuple[str, ...]:
+        """Return fields and constants of a message.
+
+        :param name: without the package
+        :raises ParameterError: it is not known
+        """
+        folders = () if self.folder is None else (self.folder, self.folder / 'versioned')
+        for path in (folder / f'{name}.msg' for folder in folders):
+            if path.is_file():
+                lines = (line.partition('#')[0].strip()
+                         for line in path.read_text(encoding='utf-8').splitlines())
+                return tuple(filter(None, lines))
+        raise ParameterError(f'px4_msgs: there is no definition of {name} in'
+                             f' {self.folder or "an installed px4_msgs"}')
+
+    def with_parts(self, name: str) -> list[str]:
+        """Return a message and those that its fields are of.
+
+        :raises ParameterError: one of them is not known
+        """
+        found, wanted = [], [name]
+        while wanted:
+            name = wanted.pop(0)
+            if name not in found:
+                found.append(name)
+                wanted += _references(self.lines(name))
+        return found
+
+    def text(self, type_name: str) -> str:
+        """Return a definition with all that it refers to (`ros2msg`), '' if it is not known."""
+        if type_name not in self._texts:
+            self._texts[type_name] = self._text(type_name)
+        return self._texts[type_name]
+
+    def type_hash(self, type_name: str) -> str:
+        """Return the hash of a type by REP-2011 (`RIHS01_...`), '' if it is not known."""
+        text = self.text(type_name)
+        return str(store_of({type_name: text}).hash_rihs01(type_name)) if text else ''
+
+    def _text(self, type_name: str) -> str:
+        package, _, name = type_name.partition('/msg/')
+        if package != PACKAGE:
+            return ''
+        try:
+            first, *others = self.with_parts(name)
+        except ParameterError:
+            return ''
+        return _text(self.lines(first)) + ''.join(
+            f'{_SEPARATOR}MSG: {PACKAGE}/{other}\n{_text(self.lines(other))}' for other in others)
+
+
+def store_of(definitions: typing.Mapping[str, str]) -> typing.Any:
+    """Return what decodes messages of types, by their definitions as `ros2msg`."""
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    store = get_typestore(Stores.EMPTY)
+    for name, text in definitions.items():
+        store.register(get_types_from_msg(text, name))
+    return store
+
+
+def _text(lines: typing.Iterable[str]) -> str:
+    """Return lines with the fields first, where some tools look for them."""
+    return ''.join(f'{line}\n' for line in sorted(lines, key=lambda line: '=' in line))
+
+
+def _references(lines: typing.Iterable[str]) -> list[str]:
+    """Return the names of other messages that fields are of."""
+    found = (_FIELD.match(line) for line in lines if '=' not in line)
+    return [match[1].rpartition('/')[2] for match in found
+            if match and not _PRIMITIVE.match(match[1])]

@@ -1,0 +1,142 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Publishers and subscriptions of PX4's own topics, which are known only when PX4 names them."""
+from __future__ import annotations
+
+import importlib
+import time
+import typing
+
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.subscription import Subscription
+
+from px4_sim_ros.link.xrce.session import Service, Topic
+from px4_sim_ros.messages.px4_definitions import Px4Definitions
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.polling import PollingNode, taken
+from px4_sim_ros.ros.framework.raw_types import raw_class
+
+# Wall time. Who joins is seen so soon.
+_REFRESHED_EVERY_S = 0.02
+
+
+class Px4Gateway:
+    """Hands messages on as the bytes that they are."""
+
+    def __init__(
+        self, node: PollingNode, definitions: Px4Definitions,
+        begin: typing.Callable[[int], None] = lambda time_us: None,
+    ) -> None:
+        """Begin without topics.
+
+        :param definitions: of messages of which no class is installed
+        :param begin: is given the time of each step before anything is awaited in it
+        """
+        self._node, self._definitions, self.begin = node, definitions, begin
+        self._publishers: dict[str, Publisher] = {}
+        self._last: dict[str, bytes] = {}          # of each publisher
+        self._heard: dict[str, int] = {}           # publishers with subscribers, and how many
+        self._subscriptions: dict[str, Subscription] = {}
+        self._spoken: list[tuple[str, Subscription]] = []      # those with publishers
+        self._refreshed_s = 0.0
+
+    def close(self) -> None:
+        """Make an end of all topics."""
+        for publisher in self._publishers.values():
+            self._node.destroy_publisher(publisher)
+        for subscription in self._subscriptions.values():
+            self._node.destroy_subscription(subscription)
+        self._publishers.clear()
+        self._subscriptions.clear()
+        self._spoken.clear()
+        self._heard.clear()
+
+    # From PX4.
+
+    def announce(self, topic: Topic) -> None:
+        """Make a publisher of a topic of PX4."""
+        if topic.name not in self._publishers:
+            self._publishers[topic.name] = self._node.create_publisher(
+                self._class_of(topic.type), topic.name, qos.OF_PX4)
+            self._refreshed_s = 0.0
+
+    def publish(self, topic: Topic, data: bytes) -> None:
+        """Publish a message of PX4 if anybody listens; a late one gets the last."""
+        self._last[topic.name] = data
+        if topic.name in self._heard:
+            self._publishers[topic.name].handle.publish_raw(data)
+
+    # To PX4.
+
+    def listen(self, topic: Topic) -> None:
+        """Take what is published on a topic to PX4 from now on."""
+        if topic.name not in self._subscriptions:
+            self._subscriptions[topic.name] = self._node.create_polled_subscription(
+                self._class_of(topic.type), topic.name, qos.TO_PX4)
+            self._refreshed_s = 0.0
+
+    def offer(self, service: Service) -> None:
+        """Offer a service of PX4."""
+
+    def take(self) -> typing.Iterator[tuple[str, bytes]]:
+        """Yield the messages that have come, by topic."""
+        now_s = time.monotonic()
+        if now_s - self._refreshed_s > _REFRESHED_EVERY_S:
+            self._refreshed_s = now_s
+            self._refresh()
+        for name, subscription in self._spoken:
+            for data in taken(subscription):
+                yield name, data
+
+    def missing(self, names: typing.Iterable[str]) -> list[str]:
+        """Return those topics that no node publishes yet."""
+        found = []
+        for name in names:
+            if name not in self._subscriptions:
+                known = self._node.get_publishers_info_by_topic(name)
+                if known:
+                    self.listen(Topic(name, known[0].topic_type))
+            subscription = self._subscriptions.get(name)
+            if subscription is None or not subscription.get_publisher_count():
+                found.append(name)
+        return found
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether each publisher knows all subscribers that are there."""
+        return all(
+            publisher.get_subscription_count() >= self._node.count_subscribers(name)
+            for name, publisher in self._publishers.items())
+
+    def publishers(self, name: str) -> str:
+        """Return which nodes publish a topic, for the user."""
+        return publishers_text(self._node, name)
+
+    # Both.
+
+    def _refresh(self) -> None:
+        """See who listens, and who speaks."""
+        for name, publisher in self._publishers.items():
+            count, before = publisher.get_subscription_count(), self._heard.pop(name, 0)
+            if count:
+                self._heard[name] = count
+                if count > before and name in self._last:
+                    publisher.handle.publish_raw(self._last[name])
+        self._spoken = [(name, subscription) for name, subscription in self._subscriptions.items()
+                        if subscription.get_publisher_count()]
+
+    def _class_of(self, type_name: str) -> type:
+        """Return the class of an installed type, or one that bytes can be handed on with."""
+        package, kind, name = type_name.split('/')
+        try:
+            return typing.cast('type', getattr(importlib.import_module(f'{package}.{kind}'), name))
+        except (ImportError, AttributeError):
+            return raw_class(type_name, self._definitions.type_hash(type_name))
+
+
+def publishers_text(node: Node, name: str) -> str:
+    """Return which nodes publish a topic."""
+    names = sorted({f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+                    for info in node.get_publishers_info_by_topic(name)})
+    return ', '.join(names) or 'no node'

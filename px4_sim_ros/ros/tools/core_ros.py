@@ -1,0 +1,52 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The place in ROS of a flight in mode `core`, which has no nodes: PX4's topics, and the time."""
+from __future__ import annotations
+
+import contextlib
+
+from rosgraph_msgs.msg import Clock
+
+from px4_sim_ros.messages.cdr import serialised
+from px4_sim_ros.messages.px4_definitions import Px4Definitions
+from px4_sim_ros.messages.stamps import set_stamp
+from px4_sim_ros.process import domain_claim
+from px4_sim_ros.ros.framework import qos
+from px4_sim_ros.ros.framework.polling import PollingNode
+from px4_sim_ros.ros.framework.px4_gateway import Px4Gateway
+from px4_sim_ros.ros.framework.session import ros_session
+from px4_sim_ros.step.graph import CLOCK, TOPICS_OF_PX4
+
+
+class CoreRos:
+    """A node that is asked in each step, and never spins."""
+
+    def __init__(self) -> None:
+        """Join ROS.
+
+        :raises ParameterError: there is a graph in this ROS domain already
+        """
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(domain_claim.claim_start())
+            stack.enter_context(domain_claim.claim(domain_claim.CLOCK))
+            stack.enter_context(ros_session())
+            self._node = PollingNode(TOPICS_OF_PX4)
+            stack.callback(self._node.destroy_node)
+            self._clock = self._node.create_publisher(Clock, CLOCK, qos.LOOP)
+            self._message = Clock()
+            self._time_us = 0
+            self._begun = stack.pop_all()
+
+    def gateway(self, definitions: Px4Definitions) -> Px4Gateway:
+        """Return what joins the block of a vehicle with ROS."""
+        return Px4Gateway(self._node, definitions, self._tell_time)
+
+    def _tell_time(self, time_us: int) -> None:
+        if time_us != self._time_us:           # of several vehicles the first has told it
+            self._time_us = time_us
+            set_stamp(self._message.clock, time_us)
+            self._clock.handle.publish_raw(serialised(self._message))
+
+    def close(self) -> None:
+        """Leave ROS."""
+        self._begun.close()
