@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Flies a square in offboard mode with px4_msgs: an ordinary ROS 2 node, in simulated time."""
 import contextlib
 import math
@@ -14,7 +16,8 @@ QOS = QoSProfile(
     reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.TRANSIENT_LOCAL,
     history=HistoryPolicy.KEEP_LAST, depth=1)
 # North, east, down in metres: climb, go round, come back.
-CORNERS_NED = (0.0, 0.0, -5.0), (5.0, 0.0, -5.0), (5.0, 5.0, -5.0), (0.0, 5.0, -5.0), (0.0, 0.0, -5.0)
+CORNERS_NED = (
+    (0.0, 0.0, -5.0), (5.0, 0.0, -5.0), (5.0, 5.0, -5.0), (0.0, 5.0, -5.0), (0.0, 0.0, -5.0))
 AT_CORNER_S, OFFBOARD = 6.0, 6.0
 
 

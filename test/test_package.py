@@ -51,7 +51,10 @@ WITHOUT_A_KEY = {'allantools', 'cma', 'distributed', 'plotly', 'pyarrow', 'pygeo
 # All of `viewing/rerun_*` is for Rerun, which is looked for before; tests are skipped.
 LOOKED_FOR = {'rerun'}
 # A package of ROS that is used where it is installed, and not asked for.
-WHERE_INSTALLED = {'simulation_interfaces'}
+WHERE_INSTALLED = {
+    'simulation_interfaces', 'px4_msgs', 'rosidl_adapter', 'rosidl_generator_c',
+    'rosidl_generator_type_description', 'rosidl_typesupport_c', 'rosidl_typesupport_fastrtps_c',
+    'rosidl_typesupport_introspection_c'}
 # Named in texts only: `ros2 launch`, and the type of /tf.
 NOT_IMPORTED = {'ros2launch', 'tf2_msgs'}
 

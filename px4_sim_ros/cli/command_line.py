@@ -31,6 +31,7 @@ COMMANDS = {
     'view': 'show a running graph or a recording in Rerun',
     'visualizer': 'publish for rviz2 and other viewers what a graph does',
     'pilot': 'fly a mission with an autopilot that runs already',
+    'px4-msgs': 'build px4_msgs for nodes in Python, from the messages of a PX4',
 }
 
 

@@ -47,6 +47,7 @@ from px4_sim_ros.spec.flight_spec import FlightSpec, Options, VehicleSpec, fligh
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.ros_environment import ros_environment
+from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.step.members import Member, process_groups
 from px4_sim_ros.step.pacing import speed_factor
 
@@ -94,6 +95,10 @@ def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
     }
     if given['mission'] != 'auto':
         overrides[''] |= {'mission': given['mission']}
+    if given['px4_topics'] != 'false':
+        overrides[''] |= {'px4_topics': True}
+        if given['px4_topics'] != 'true':
+            overrides[TOPICS_OF_PX4] = {'awaited': given['px4_topics'].replace(',', ' ')}
     if given['record']:
         overrides[''] |= {'recorder': True}
         overrides['recorder'] = {'folder': str(new_folder(given['record']))}

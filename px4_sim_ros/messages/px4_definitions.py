@@ -48,8 +48,8 @@ class Px4Definitions:
                 lines = (line.partition('#')[0].strip()
                          for line in path.read_text(encoding='utf-8').splitlines())
                 return tuple(filter(None, lines))
-        raise ParameterError(f'px4_msgs: there is no definition of {name} in'
-                             f' {self.folder or "an installed px4_msgs"}')
+        where = self.folder or 'an installed px4_msgs'
+        raise ParameterError(f'message {name!r}: must be one of those in {where}')
 
     def with_parts(self, name: str) -> list[str]:
         """Return a message and those that its fields are of.
@@ -88,7 +88,7 @@ class Px4Definitions:
 
 
 def store_of(definitions: typing.Mapping[str, str]) -> typing.Any:
-    """Return what decodes messages of types, by their definitions as `ros2msg`."""
+    """Return a decoder of messages, given the definitions of types as `ros2msg`."""
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     store = get_typestore(Stores.EMPTY)
     for name, text in definitions.items():

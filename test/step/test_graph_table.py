@@ -102,8 +102,8 @@ def test_recorded_commands_take_the_place_of_the_bridge():
 def test_what_is_optional_leaves_nothing_behind():
     least = graph.of_instances({})
     assert OPTIONAL == ['wake_player', 'wind', 'scenario', 'scenario_player', 'airspeed',
-                        'range_finder', 'optical_flow', 'visual_odometry', 'pilot', 'player',
-                        'recorder']
+                        'range_finder', 'optical_flow', 'visual_odometry', 'pilot', 'px4_topics',
+                        'player', 'recorder']
     assert not set(OPTIONAL) & set(least.nodes)
     for spec in least.nodes.values():
         assert all(least.topics[name].publisher in least.nodes for name in spec.inputs)

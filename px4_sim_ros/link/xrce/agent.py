@@ -59,7 +59,7 @@ class Agent:
         return self._sessions.get(self._addresses.get(_key(instance)))
 
     def take(self, instance: int) -> list[Message]:
-        """Return what a PX4 has said by now; what others have said waits for them."""
+        """Return the messages of a PX4 that have come; those of others wait for them."""
         self._poll()
         key = _key(instance)
         messages = self._messages[key]
@@ -86,8 +86,8 @@ class Agent:
                     continue
                 try:
                     self._take(datagram, address)
-                except Refusal as refusal:
-                    self.refuse(refusal)
+                except Refusal as error:
+                    self.count(error)
 
     def _take(self, datagram: bytes, address: typing.Any) -> None:
         if len(datagram) < xrce.HEADER_BYTES + 4:
@@ -142,13 +142,14 @@ class Agent:
         try:
             self._socket.sendto(datagram, address)
         except OSError as error:
-            self.refuse(Refusal('an answer that cannot be sent', detail=str(error.strerror)))
+            self.count(Refusal('an answer that cannot be sent', detail=str(error.strerror)))
 
-    def refuse(self, refusal: Refusal) -> None:
+    def count(self, error: Refusal) -> None:
         """Count it, and tell of the first one of its kind."""
-        self.refused[refusal.kind] += 1
-        if self.refused[refusal.kind] == 1:
-            self.on_refusal(f'UDP port {self.port}: {refusal}: not taken')
+        self.refused[error.kind] += 1
+        if self.refused[error.kind] == 1:
+            sentence = f'UDP port {self.port}: {error}: not taken'
+            self.on_refusal(sentence)
 
 
 def _key(instance: int) -> bytes:

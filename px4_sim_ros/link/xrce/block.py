@@ -34,7 +34,7 @@ class TopicsParameters(Parameters):
     instance: int = parameter(
         'PX4 instance, whose client has the key instance + 1', minimum=0, maximum=99)
     port: int = parameter(
-        'UDP port; 0: 8888 + instance, which a PX4 that is started here is told', minimum=0,
+        'UDP port; 0: 8888 + instance, which a PX4 that is started here gets', minimum=0,
         maximum=65535)
     awaited: str = parameter(
         'topics to PX4 on which a message with the time of the step has to come, separated by'
@@ -73,7 +73,7 @@ class Ros(typing.Protocol):
     """What joins the block with ROS."""
 
     def begin(self, time_us: int) -> None:
-        """Take note of a step that begins."""
+        """Record that a step begins."""
 
     def announce(self, topic: Topic) -> None:
         """Prepare for messages of PX4 on a topic."""
@@ -112,7 +112,7 @@ class Px4TopicsBlock(Block):
         self._agent: Agent | None = None
         # What the host sets, before `reset`.
         self.ros: Ros | None = None
-        """None: nobody listens, and nobody sends."""
+        """None: no node listens or sends."""
         self.record: TopicListener = lambda time_us, topic, data: None
         check_port_is_free('UDP', LOCAL, p.its_port)
         self._begin()
@@ -195,8 +195,8 @@ class Px4TopicsBlock(Block):
             return
         try:
             datagram = session.data(name, data)
-        except Refusal as refusal:
-            self.agent.refuse(refusal)
+        except Refusal as error:
+            self.agent.count(error)
             return
         if datagram:
             self.agent.send(self._parameters.instance, datagram)
@@ -238,7 +238,7 @@ class Px4TopicsBlock(Block):
     # What others ask.
 
     def holds(self) -> str:
-        """Return what the step waits for, '' for nothing."""
+        """Return a sentence about a message that is awaited, '' for none."""
         if not self._is_waiting or self.ros is None:
             return ''
         if missing := self.ros.missing(self._inbox.awaited):
@@ -270,6 +270,6 @@ class Px4TopicsBlock(Block):
         if self._agent is None:
             return None
         session = self._agent.session(self._parameters.instance)
-        return BlockStatus(False, '' if session is None else (
-            f'PX4 publishes {len(session.out)} topics and subscribes to {len(session.into)}'),
-            self.values())
+        topics = {} if session is None else {
+            'topics_from_px4': len(session.out), 'topics_to_px4': len(session.into)}
+        return BlockStatus(False, '', topics | self.values())

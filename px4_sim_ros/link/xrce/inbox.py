@@ -88,7 +88,7 @@ class Inbox:
                 <= delivery.stamp_us <= time_us)
 
     def take(self, time_us: int) -> list[Delivery]:
-        """Return what is handed over in a step, in an order that follows from stamps."""
+        """Return the messages for a step, in an order that follows from stamps."""
         if not self._held or (self.awaited and not self.is_due(time_us)):
             return []
         held, self._held = self._held, []
@@ -109,7 +109,7 @@ class Inbox:
         return sorted(found, key=lambda its: its[:2])
 
     def last_text(self, name: str, time_us: int) -> str:
-        """Return what has come on an awaited topic last, as the end of a sentence."""
+        """Return the end of a sentence about the last message of an awaited topic."""
         stamp_us = self._come_us[name]
         if stamp_us == NO_STAMP_US:
             return 'none has come yet'

@@ -12,7 +12,7 @@ class Refusal(Exception):
     def __init__(self, kind: str, status: int = 0, detail: str = '') -> None:
         """Name it.
 
-        :param kind: is told once, however often it comes
+        :param kind: is reported once, however often it comes
         :param status: what a client is answered that has asked for it; 0: that its data is invalid
         :param detail: of this one
         """

@@ -62,7 +62,7 @@ class Px4Gateway:
             self._refreshed_s = 0.0
 
     def publish(self, topic: Topic, data: bytes) -> None:
-        """Publish a message of PX4 if anybody listens; a late one gets the last."""
+        """Publish a message of PX4 if a node listens; a late one gets the last."""
         self._last[topic.name] = data
         if topic.name in self._heard:
             self._publishers[topic.name].handle.publish_raw(data)

@@ -71,7 +71,7 @@ def raw_class(type_name: str, type_hash: str = '') -> type:
     if not of_fastdds:
         raise ParameterError(
             'px4_topics: px4_msgs is not installed, and without it only rmw_fastrtps_cpp can hand'
-            ' on messages of PX4')
+            ' on messages of PX4; install it, or use that middleware')
     support = _TypeSupport.from_buffer_copy(_TypeSupport.from_address(of_fastdds))
     callbacks = _CALLBACKS.from_buffer_copy(_CALLBACKS.from_address(support.data))
     texts = ctypes.c_char_p(f'{package}::{kind}'.encode()), ctypes.c_char_p(name.encode())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import importlib.util
 import io
 import os
 import pathlib
@@ -25,6 +26,8 @@ from px4_sim_ros.model.errors import ParameterError
 USUAL = ('OffboardControlMode', 'TrajectorySetpoint', 'VehicleAttitudeSetpoint', 'VehicleCommand',
          'VehicleCommandAck', 'VehicleStatus', 'VehicleLocalPosition', 'VehicleOdometry')
 _SUPPORTS = 'rosidl_typesupport_fastrtps_c', 'rosidl_typesupport_introspection_c'
+_GENERATORS = ('rosidl_adapter', 'rosidl_generator_c', 'rosidl_generator_py', *_SUPPORTS,
+               'rosidl_generator_type_description', 'rosidl_typesupport_c')
 # One library has all; ROS opens it by these names.
 _ALIASES = tuple(f'lib{PACKAGE}__{support}.so' for support in _SUPPORTS)
 _EXTENSION = f'{PACKAGE}_s__rosidl_typesupport_c.so'
@@ -47,7 +50,11 @@ def build(messages: str, folder: pathlib.Path, names: typing.Iterable[str] = USU
     """
     compiler = shutil.which('c++')
     if compiler is None:
-        raise ParameterError('px4_msgs: there is no C++ compiler; on Debian: apt-get install g++')
+        raise ParameterError('px4_msgs: there is no C++ compiler; install one, as g++')
+    for generator in _GENERATORS:
+        if importlib.util.find_spec(generator) is None:
+            raise ParameterError(f'px4_msgs: {generator} is not installed; install'
+                                 ' rosidl_default_generators')
     definitions = Px4Definitions(messages)
     os.environ.setdefault('AMENT_PREFIX_PATH', sys.prefix)
     package, made = folder / PACKAGE, folder / 'generated'
@@ -92,7 +99,7 @@ def _generate(files: list[str], folder: pathlib.Path) -> None:
     from rosidl_typesupport_c.cli import GenerateCTypesupport
     from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
     from rosidl_typesupport_introspection_c.cli import GenerateIntrospectionCTypesupport
-    of_all = PACKAGE, files, [], folder
+    of_all: tuple[typing.Any, ...] = PACKAGE, files, [], folder
     with contextlib.redirect_stdout(io.StringIO()):
         hashes = HashTypeDescription('').generate_type_hashes(*of_all)
         GenerateC('').generate(*of_all, hashes)
@@ -142,4 +149,5 @@ def _run(words: list[str]) -> None:
     if done.returncode:
         complaint = re.search(r'.*(?:error|undefined).*', done.stderr) or re.search(
             r'.+', done.stderr)
-        raise ParameterError(f'px4_msgs: the compiler says: {complaint[0] if complaint else ""}')
+        said = complaint[0] if complaint else 'nothing'
+        raise ParameterError(f'px4_msgs: it cannot be compiled: {said}')

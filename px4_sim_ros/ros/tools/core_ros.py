@@ -38,11 +38,11 @@ class CoreRos:
             self._begun = stack.pop_all()
 
     def gateway(self, definitions: Px4Definitions) -> Px4Gateway:
-        """Return what joins the block of a vehicle with ROS."""
-        return Px4Gateway(self._node, definitions, self._tell_time)
+        """Return the connection of a vehicle's block with ROS."""
+        return Px4Gateway(self._node, definitions, self._publish_time)
 
-    def _tell_time(self, time_us: int) -> None:
-        if time_us != self._time_us:           # of several vehicles the first has told it
+    def _publish_time(self, time_us: int) -> None:
+        if time_us != self._time_us:           # of several vehicles the first does it
             self._time_us = time_us
             set_stamp(self._message.clock, time_us)
             self._clock.handle.publish_raw(serialised(self._message))

@@ -1,0 +1,236 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The block px4_topics: in which step a message is handed over, and what it waits for."""
+import contextlib
+import dataclasses
+
+import pytest
+import xrce_client as x
+
+from px4_sim_ros.link.xrce.block import Px4TopicsBlock, TopicsParameters
+from px4_sim_ros.link.xrce.inbox import Delivery, Inbox
+from px4_sim_ros.link.xrce.session import Topic
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import load_configuration
+
+pytestmark = pytest.mark.unit
+STEP_US, PERIOD_US = 4000, 20_000
+MODE, SET_POINT, COMMAND = (
+    '/fmu/in/offboard_control_mode', '/fmu/in/trajectory_setpoint', '/fmu/in/vehicle_command')
+
+
+def message(stamp_us, content=b''):
+    return stamp_us.to_bytes(8, 'little') + content
+
+
+def awaiting(*names, period_us=PERIOD_US):
+    return Inbox(names or (MODE, SET_POINT), period_us, STEP_US)
+
+
+def test_without_awaited_topics_all_is_handed_over_at_once_and_nothing_repeats():
+    inbox = Inbox((), PERIOD_US, STEP_US)
+    assert not inbox.is_due(PERIOD_US) and inbox.gap is None
+    inbox.put(8000, COMMAND, message(5, b'a'))
+    inbox.put(8000, SET_POINT, message(0, b'b'))
+    assert [its.data[8:] for its in inbox.take(8000)] == [b'a', b'b']
+    assert inbox.take(12000) == []
+    assert inbox.gap.time_us == 8000
+    assert inbox.gap.sentence == f'a ROS 2 node has sent {COMMAND}, which is not awaited'
+
+
+def test_a_step_waits_for_a_message_of_its_time_on_each_awaited_topic():
+    inbox = awaiting()
+    assert inbox.lacking(16_000) == [] and inbox.lacking(20_000) == [MODE, SET_POINT]
+    inbox.put(20_000, SET_POINT, message(20_000))
+    assert inbox.lacking(20_000) == [MODE]
+    inbox.put(20_000, MODE, message(20_000))
+    assert inbox.lacking(20_000) == []
+    assert [its.name for its in inbox.take(20_000)] == [MODE, SET_POINT]
+    assert inbox.lacking(40_000) == [MODE, SET_POINT] and inbox.gap is None
+
+
+def test_a_period_that_is_no_multiple_of_the_step_is_that_of_a_timer():
+    inbox = awaiting(MODE, period_us=10_000)
+    due = [t for t in range(STEP_US, 44_000, STEP_US) if inbox.is_due(t)]
+    assert due == [12_000, 20_000, 32_000, 40_000]
+
+
+def test_who_answers_what_px4_has_said_has_the_time_of_the_step_before():
+    inbox = awaiting(MODE, period_us=STEP_US)
+    for time_us in range(8000, 40_000, STEP_US):
+        inbox.put(time_us, MODE, message(time_us - STEP_US))
+        assert inbox.lacking(time_us) == []
+        assert [its.stamp_us for its in inbox.take(time_us)] == [time_us - STEP_US]
+        assert inbox.lacking(time_us) == [MODE], 'a message counts once'
+
+
+def test_what_is_not_awaited_is_handed_over_in_the_next_awaited_step():
+    inbox = awaiting(MODE)
+    inbox.put(20_000, COMMAND, message(20_000, b'1'))
+    inbox.put(20_000, MODE, message(20_000))
+    assert [its.name for its in inbox.take(20_000)] == [MODE]
+    inbox.put(36_000, COMMAND, message(36_000, b'2'))
+    assert inbox.take(36_000) == [], 'in an awaited step only'
+    inbox.put(40_000, COMMAND, message(40_000, b'3'))
+    inbox.put(40_000, MODE, message(40_000))
+    assert inbox.take(40_000) == [
+        Delivery(20_000, COMMAND, message(20_000, b'1')),
+        Delivery(36_000, COMMAND, message(36_000, b'2')),
+        Delivery(40_000, MODE, message(40_000))]
+    assert inbox.gap is None
+
+
+def test_the_order_follows_from_stamps_and_names_and_not_from_arrival():
+    taken = []
+    for order in (MODE, SET_POINT), (SET_POINT, MODE):
+        inbox = awaiting()
+        for name in order:
+            inbox.put(20_000, name, message(18_000, name.encode()))
+        for name in order:
+            inbox.put(20_000, name, message(20_000))
+        taken.append(inbox.take(20_000))
+    assert taken[0] == taken[1] and len(taken[0]) == 4
+
+
+def test_what_comes_late_or_without_simulated_time_breaks_the_repetition_and_is_named():
+    inbox = awaiting(MODE)
+    inbox.put(20_000, MODE, message(20_000))
+    inbox.take(20_000)
+    inbox.put(24_000, COMMAND, message(12_000))
+    assert inbox.gap.sentence == f'{COMMAND} of t = 0.012000 s has come late'
+    wall_us = 1_700_000_000_000_000
+    inbox = awaiting(MODE)
+    inbox.put(20_000, COMMAND, message(wall_us))
+    assert inbox.gap.sentence == (
+        f'{COMMAND} has come with a stamp that is no simulated time: {wall_us} us')
+    inbox.put(20_000, MODE, message(wall_us))
+    assert inbox.lacking(20_000) == [MODE]
+    assert inbox.last_text(MODE, 20_000) == (
+        f'its last has the stamp {wall_us} us, which is no simulated time: the node needs'
+        ' use_sim_time')
+
+
+class FakeRos:
+    """What joins the block with ROS, as the test wants it."""
+
+    def __init__(self):
+        self.came, self.published, self.heard, self.absent = [], [], [], False
+        self.is_matched = True
+
+    def begin(self, time_us):
+        pass
+
+    def announce(self, topic):
+        self.heard.append(topic)
+
+    listen = offer = announce
+
+    def publish(self, topic, data):
+        self.published.append((topic.name, data))
+
+    def take(self):
+        came, self.came = self.came, []
+        return came
+
+    def missing(self, names):
+        return list(names) if self.absent else []
+
+    def publishers(self, name):
+        return '/offboard'
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Yield a maker of blocks, given the awaited topics."""
+    with contextlib.ExitStack() as stack:
+        def made(awaited=''):
+            configuration = load_configuration(None, {
+                '': {'px4_topics': True}, 'px4_topics': {
+                    'awaited': awaited, 'awaited_period_us': PERIOD_US, 'instance': 30}})
+            block = Px4TopicsBlock(block_configuration(configuration, 'px4_topics'))
+            stack.callback(block.close)
+            block.ros = FakeRos()
+            block.said = []
+            block.log = lambda is_warning, sentence: block.said.append(sentence)
+            block.recorded = []
+            block.record = lambda time_us, topic, data: block.recorded.append(
+                (time_us, topic.name, data))
+            block.reset()
+            client = stack.enter_context(contextlib.closing(x.Client(8888 + 30, key=31)))
+            return block, client
+        yield made
+
+
+def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
+    block, client = make()
+    client.connect()
+    client.create_writer(5, 'rt/px4_30/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
+    client.create_reader(0x800, 'rt/px4_30/fmu/in/vehicle_command',
+                         'px4_msgs::msg::dds_::VehicleCommand_')
+    assert block.step(4000, {}) == {}
+    block.after_reply(4000)
+    client.write(5, message(8000))
+    client.received()
+    assert block.step(8000, {}) == {}, 'it was said late, of the step before'
+    client.write(5, message(8000))
+    block.after_reply(8000)
+    name = '/px4_30/fmu/in/vehicle_command'
+    block.ros.came = [(name, b'\0\1\0\0' + message(8000, b'x'))]
+    assert block.step(12_000, {}) == {}
+    out = '/px4_30/fmu/out/wind', b'\0\1\0\0' + message(8000)
+    assert block.ros.published == [out, out]
+    assert block.recorded == [
+        (4000, *out), (8000, *out), (12_000, name, b'\0\1\0\0' + message(8000, b'x'))]
+    assert client.received()[-1][1][4:] == message(8000, b'x')
+    assert block.ros.heard == [Topic(out[0], 'px4_msgs/msg/Wind'),
+                               Topic(name, 'px4_msgs/msg/VehicleCommand')]
+    assert block.values()['from_px4'] == 2 and block.values()['to_px4'] == 1
+    assert block.values()['gap_us'] == 12_000
+    values = block.status().values
+    assert (values['topics_from_px4'], values['topics_to_px4']) == (1, 1)
+
+
+def test_the_first_step_waits_for_who_publishes_and_the_others_for_what(make):
+    block, _ = make('offboard_control_mode')
+    name = '/px4_30/fmu/in/offboard_control_mode'
+    block.ros.absent = True
+    assert block.step(4000, {}) is None and block.finish(4000) is None
+    assert block.holds() == f'no node publishes {name}, which is awaited'
+    block.ros.absent = False
+    assert block.finish(4000) == {} and block.holds() == ''
+    block.after_reply(4000)
+    assert block.step(8000, {}) == {}
+    block.after_reply(8000)
+    assert block.step(20_000, {}) is None and block.finish(20_000) is None
+    assert block.holds() == (f'/offboard has not published {name} for t = 0.020000 s, which is'
+                             ' awaited; none has come yet')
+    block.ros.came = [(name, b'\0\1\0\0' + message(20_000))]
+    assert block.finish(20_000) == {} and block.holds() == ''
+    assert 'gap' not in block.values()
+
+
+def test_a_wait_is_told_after_a_second(make, monkeypatch):
+    from px4_sim_ros.link.xrce import block as module
+    block, _ = make('offboard_control_mode')
+    monkeypatch.setattr(module, '_SAID_AFTER_S', 0.0)
+    block.step(20_000, {})
+    block.finish(20_000)
+    block.finish(20_000)
+    assert block.said == [block.holds()] and block.holds()
+
+
+def test_topics_are_awaited_under_the_names_of_px4():
+    parameters = TopicsParameters(0, 0, 'vehicle_command /other/fmu/in/x', 4000, '')
+    assert parameters.awaited_names == ['/fmu/in/vehicle_command', '/other/fmu/in/x']
+    assert parameters.its_port == 8888
+    assert dataclasses.replace(parameters, instance=2, port=9000).its_port == 9000
+    assert dataclasses.replace(parameters, instance=2).awaited_names[0] == (
+        '/px4_2/fmu/in/vehicle_command')
+
+
+def test_a_period_below_the_step_is_refused():
+    with pytest.raises(ParameterError, match=r'px4_topics\.awaited_period_us = 1000: must be at'
+                       ' least step_us = 4000'):
+        load_configuration(None, {'': {'px4_topics': True},
+                                  'px4_topics': {'awaited_period_us': 1000}})
