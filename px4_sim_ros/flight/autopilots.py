@@ -39,6 +39,9 @@ def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
                 check_run_folder()
                 check_socket(vehicle.hil.instance)
             check_ports(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
+            if TOPICS_OF_PX4 in vehicle.configuration.nodes:
+                topics = vehicle.configuration.of_node(TOPICS_OF_PX4, TopicsParameters)
+                check_port_is_free('UDP', LOCAL, topics.its_port)
         return held.pop_all()
 
 

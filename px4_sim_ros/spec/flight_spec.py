@@ -31,6 +31,7 @@ from px4_sim_ros.spec.fleets import Fleet, check_presences, check_starts, config
 from px4_sim_ros.spec.parameter_files import Settings
 from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step.attendance import ALWAYS, Presence
+from px4_sim_ros.step.graph import TOPICS_OF_PX4
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
     from px4_sim_ros.model.scenario.scenario import Scenario
@@ -251,6 +252,9 @@ def check_embedded(configuration: Configuration) -> None:
         raise ParameterError(
             f'pilot.missions = {UPLOADED!r}: the embedded autopilot has no navigator; fly with the'
             ' autopilot px4')
+    if TOPICS_OF_PX4 in configuration.nodes:
+        raise ParameterError('px4_topics = True: the embedded autopilot has no topics of its own;'
+                             ' fly with the autopilot px4')
     for event in configuration.scenario.events if configuration.scenario else ():
         if (reason := _CANNOT.get(type(event.action))) and not event.refused:
             raise ParameterError(f'scenario {configuration.world.scenario}: event {event.name}:'

@@ -17,6 +17,7 @@ CSV, PARQUET = FORMATS = ('csv', 'parquet')
 _NAMED = {'geodetic_deg_m': ('latitude_deg', 'longitude_deg', 'altitude_m')}
 # Of which a vehicle has any number: rotor_1 is the first of its file.
 _NUMBERED = 'rotor_', 'servo_', 'wheel_'
+_OF_PX4 = 'fmu/'           # in the names of PX4's own topics, which a recording may have
 _ONE = frozenset({'voltage_v', 'current_a', 'charge_ah', 'percentage', 'pressure_pa', 'range_m',
                   'status'})
 
@@ -28,6 +29,7 @@ def export(
     """Write the tables of a recording; return their files."""
     if form == PARQUET:
         check_installed('pyarrow')
+    topics = [topic.removeprefix('/') for topic in topics]
     _check_topics(bag, topics)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -44,6 +46,7 @@ def read_table(bag: BagReader, topic: str) -> dict[str, numpy.typing.NDArray[typ
 
     :raises BagError: the recording cannot be read
     """
+    topic = topic.removeprefix('/')
     _check_topics(bag, [topic])
     found = read_series(bag, [topic])
     if topic not in found:
@@ -55,7 +58,7 @@ def _check_topics(bag: BagReader, topics: typing.Iterable[str]) -> None:
     """Check that a recording has the signals of topics."""
     known = SeriesCollector(bag.run.graph).topics
     for topic in topics:
-        if topic not in known:
+        if topic not in known and _OF_PX4 not in topic:
             raise ParameterError(f'topics {topic!r}: the recording has no such signals'
                                  f"{did_you_mean(topic, known)}; it has {', '.join(known)}")
 
@@ -66,9 +69,11 @@ def columns_of(field: str, count: int) -> list[str]:
         return list(_NAMED[field])
     if field.startswith(_NUMBERED):
         return [f'{field}.{i}' for i in range(1, count + 1)]
-    if field in _ONE:
+    if field in _ONE or count == 1:
         return [field]
     axes = 'wxyz' if field.endswith('_wxyz') else 'xyz'
+    if count > len(axes):
+        return [f'{field}.{i}' for i in range(count)]
     return [f'{field}.{axis}' for axis in axes[:count]]
 
 

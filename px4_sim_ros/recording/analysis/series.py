@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import functools
 import math
+import operator
 import typing
 
 import numpy as np
@@ -16,7 +18,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step.graph import Graph
-from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
+from px4_sim_ros.step.side_topics import ESTIMATE, RECORDED, SET_POINT
 
 # What a flight is annotated with: marks on its time, and waypoints in space.
 
@@ -155,6 +157,7 @@ class SeriesCollector:
 
     def __init__(self, nodes: Graph, topics: typing.Container[str] | None = None) -> None:
         kinds = {name: topic.kind for name, topic in nodes.topics.items()}
+        self._topics, self._known = topics, {*nodes.topics, *RECORDED}
         if 'pilot' in nodes.nodes:
             kinds |= {name: name for name in _BESIDE}
         self._reads = {name: FIELDS[kind] for name, kind in kinds.items()
@@ -172,8 +175,16 @@ class SeriesCollector:
         """Return whether messages of a topic are wanted."""
         return topic in self._reads
 
+    def wants_added(self, topic: str) -> bool:
+        """Return whether a topic is wanted that is none of the graph, as those of PX4 itself."""
+        return topic not in self._known and (
+            self._topics is None or topic in self._topics)
+
     def add(self, topic: str, time_us: int, message: typing.Any) -> None:
         """Add a decoded message of a topic that is wanted."""
+        if topic not in self._reads:
+            self._reads[topic], self._times_us[topic] = _numbers(message), []
+            self._values[topic] = {field: [] for field in self._reads[topic]}
         if topic in _BESIDE:
             time_us = stamp_us(message.header.stamp)
         self._times_us[topic].append(time_us)
@@ -208,6 +219,27 @@ def read_series(
     """Return the series of a bag, by topic and field; topics without messages have none."""
     collector = SeriesCollector(bag.run.graph, topics)
     for message in bag.messages():
-        if message.topic in collector:
+        if message.topic in collector or collector.wants_added(message.topic):
             collector.add(message.topic, message.time_us, bag.decode(message))
     return collector.take()
+
+
+def _numbers(message: typing.Any, path: str = '') -> dict[str, _Read]:
+    """Return what reads the numeric fields of a message, by their names."""
+    found: dict[str, _Read] = {}
+    for field in dataclasses.fields(message):
+        value, name = getattr(message, field.name), f'{path}{field.name}'
+        if field.name.isupper():
+            continue                           # a constant
+        if dataclasses.is_dataclass(value):
+            found |= _numbers(value, f'{name}.')
+        elif isinstance(value, (bool, int, float)):
+            found[name] = _reader(name, lambda value: (value,))
+        elif isinstance(value, np.ndarray):
+            found[name] = _reader(name, lambda value: value)
+    return found
+
+
+def _reader(path: str, as_numbers: typing.Callable[[typing.Any], typing.Any]) -> _Read:
+    get = operator.attrgetter(path)
+    return lambda message: as_numbers(get(message))

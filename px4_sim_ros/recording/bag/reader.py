@@ -16,6 +16,7 @@ from mcap.records import Attachment, Channel, Schema
 from mcap.records import Message as McapMessage
 from mcap.stream_reader import StreamReader
 
+from px4_sim_ros.messages.px4_definitions import store_of
 from px4_sim_ros.model.errors import InputWarning
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.px4.log import LogLoss
@@ -106,6 +107,8 @@ class BagReader:
         self.run = description.members[vehicle]
         self.is_one_of_several = bool(vehicle)
         self._vehicle, self._custom_data = vehicle, custom_data
+        self._added: dict[str, Schema] = {}        # of topics that are none of the graph
+        self._stores: dict[str, typing.Any] = {}   # what decodes them, by type
         self._check_topics(channels)
 
     def log_loss(self, vehicle: str | None = None) -> LogLoss | None:
@@ -138,6 +141,7 @@ class BagReader:
         begins_at_0 = self.paths[0].stem.endswith('_0')
         for path in self.paths:
             channels: dict[int, str] = {}
+            schemas: dict[int, Schema] = {}
             records = self._records(path)
             for record in records:
                 if isinstance(record, McapMessage):
@@ -151,8 +155,12 @@ class BagReader:
                     numbers[topic] = number + 1
                     time_us = record.log_time // _NS_PER_US
                     yield Message(topic, time_us, record.data)
+                elif isinstance(record, Schema):
+                    schemas[record.id] = record
                 elif isinstance(record, Channel):
-                    channels[record.id] = name_of(record.topic)
+                    name = channels[record.id] = name_of(record.topic)
+                    if self._is_added(name) and record.schema_id in schemas:
+                        self._added[name] = schemas[record.schema_id]
             if records.damage:
                 self.damage = (f'bag {self.folder}: {path.name} {records.damage}; it was read up'
                                f' to t = {seconds_text(time_us)}')
@@ -165,9 +173,27 @@ class BagReader:
         return _OF_OTHERS if self.is_one_of_several and name == topic not in (
             *self.run.graph.topics, *side_topics.RECORDED) else name
 
+    def _is_added(self, name: str) -> bool:
+        """Return whether a topic is none of the graph, as those of PX4 itself."""
+        return name not in self.run.graph.topics and name not in side_topics.RECORDED
+
     def decode(self, message: Message) -> typing.Any:
-        """Return a message with its fields."""
+        """Return a message with its fields.
+
+        :raises BagError: it is of a topic that was added, whose definition is not in the bag
+        """
+        if self._is_added(message.topic):
+            return self._decode_added(message)
         return decode(message.data, schema.topic_type(self.run.graph, message.topic))
+
+    def _decode_added(self, message: Message) -> typing.Any:
+        kind = self._added.get(message.topic)
+        if kind is None or not kind.data:
+            raise BagError(f'bag {self.folder}: the definition of {message.topic} is missing: give'
+                           ' the folder of the messages, px4_topics.messages, when it is recorded')
+        if kind.name not in self._stores:
+            self._stores[kind.name] = store_of({kind.name: kind.data.decode()})
+        return self._stores[kind.name].deserialize_cdr(message.data, kind.name)
 
     def _records(self, path: pathlib.Path) -> _Records:
         return _Records(self.folder, path, self._sizes[path])
