@@ -225,7 +225,7 @@ def read_series(
 
 
 def _numbers(message: typing.Any, path: str = '') -> dict[str, _Read]:
-    """Return what reads the numeric fields of a message, by their names."""
+    """Return readers of the numeric fields of a message, by their names."""
     found: dict[str, _Read] = {}
     for field in dataclasses.fields(message):
         value, name = getattr(message, field.name), f'{path}{field.name}'
