@@ -31,7 +31,7 @@ class OffboardSquare(Node):
     """Sends set points ten times a second."""
 
     def __init__(self):
-        """Begin on the ground."""
+        """Join ROS."""
         super().__init__('offboard_square', parameter_overrides=[
             Parameter('use_sim_time', Parameter.Type.BOOL, True)])
         self.system = self.declare_parameter('system', 1).value
@@ -43,10 +43,13 @@ class OffboardSquare(Node):
             VehicleCommand, versioned('in/vehicle_command', VehicleCommand), QOS)
         self.create_subscription(
             VehicleStatus, versioned('out/vehicle_status', VehicleStatus), self.on_status, QOS)
-        self.status = VehicleStatus()
-        self.flying_since_s = None
-        self.ticks = 0
+        self.begin()
         self.create_timer(0.1, self.tick)
+
+    def begin(self):
+        """Begin on the ground, also after a reset of time."""
+        self.status = VehicleStatus()
+        self.flying_since_s, self.ticks, self.last_us = None, 0, 0
 
     def on_status(self, status):
         """Keep what PX4 says of itself."""
@@ -54,9 +57,11 @@ class OffboardSquare(Node):
 
     def tick(self):
         """Send the set point of this time, and a command once a second while one is needed."""
-        self.ticks += 1
         now = self.get_clock().now()
         time_us, time_s = now.nanoseconds // 1000, now.nanoseconds * 1e-9
+        if time_us < self.last_us:
+            self.begin()
+        self.ticks, self.last_us = self.ticks + 1, time_us
         is_armed = self.status.arming_state == VehicleStatus.ARMING_STATE_ARMED
         if self.flying_since_s is None and is_armed:
             self.flying_since_s = time_s

@@ -11,6 +11,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
+from rosgraph_msgs.msg import Clock
 
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us
@@ -19,7 +20,7 @@ from px4_sim_ros.ros.framework.block_host import BlockHost
 from px4_sim_ros.ros.framework.endpoints import connections_of
 from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.graph import COMMAND, Topic
+from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
 from px4_sim_ros.step.members import Member
 from px4_sim_ros.step.runner import WakeExchange
 from px4_sim_ros.step.slot import StampSynchronizer, inputs_of
@@ -113,6 +114,8 @@ class ClockDriver:
     def rewind(self) -> None:
         """Let the runner of this process begin at time 0: it may have no block that would."""
         self._host.begin_anew()
+        # Timers of nodes with use_sim_time begin again at 0, and not at the end of the first step.
+        self.publishers[CLOCK].publish(Clock())
 
     def republish(self) -> None:
         """Publish the time of this step again: a node lacks it."""
