@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import struct
 import typing
 
+from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.link.xrce import session as xrce
 from px4_sim_ros.link.xrce.refusal import Refusal
@@ -16,13 +16,14 @@ from px4_sim_ros.link.xrce.session import Message, Session
 PORT = 8888
 """Of instance 0; that of instance N is so many higher."""
 _MOST_AT_ONCE = 1000           # datagrams, so that a flood does not block the step
-_MOST_BYTES = 65536
+_MOST_BYTES = 2048             # PX4 sends 512 at most
 # A session number below it comes with the key of the client in each header.
 _WITHOUT_KEY = 0x80
 _CREATE_BYTES = 16
 _KEY = slice(8, 12)
 _INFO = struct.Struct('<BBBBBxhI')
 _IS_AGENT = 0x0D
+_message_of = fast_namedtuple(Message)
 _BEST_EFFORT_WRITE = bytes([xrce.WRITE_DATA, 1])      # and little endian
 
 
@@ -73,21 +74,23 @@ class Agent:
 
     def _poll(self) -> None:
         receive, sessions = self._socket.recvfrom, self._sessions
-        with contextlib.suppress(BlockingIOError):
-            for _ in range(_MOST_AT_ONCE):
+        for _ in range(_MOST_AT_ONCE):
+            try:
                 datagram, address = receive(_MOST_BYTES)
-                session = sessions.get(address)
-                # Nearly all are single messages of topics.
-                if session is not None and datagram[4:6] == _BEST_EFFORT_WRITE and (
-                        topic := session.out.get(datagram[10:12])) is not None and (
-                        datagram[1] == xrce.BEST_EFFORT
-                        and datagram[6] | datagram[7] << 8 == len(datagram) - 8):
-                    self._messages[session.key].append(Message(topic, datagram[12:]))
-                    continue
-                try:
-                    self._take(datagram, address)
-                except Refusal as error:
-                    self.count(error)
+            except BlockingIOError:
+                return
+            session = sessions.get(address)
+            # Nearly all are single messages of topics.
+            if session is not None and datagram[4:6] == _BEST_EFFORT_WRITE and (
+                    topic := session.out.get(datagram[10:12])) is not None and (
+                    datagram[1] == xrce.BEST_EFFORT
+                    and datagram[6] | datagram[7] << 8 == len(datagram) - 8):
+                self._messages[session.key].append(_message_of((topic, datagram[12:], b'')))
+                continue
+            try:
+                self._take(datagram, address)
+            except Refusal as error:
+                self.count(error)
 
     def _take(self, datagram: bytes, address: typing.Any) -> None:
         if len(datagram) < xrce.HEADER_BYTES + 4:

@@ -21,19 +21,22 @@ from px4_sim_ros.step.graph import AUTOPILOT_STATE
 # Compares two messages of one type bit by bit, field by field.
 
 
-def value_mask(data: bytes, type_name: str) -> int:
+_Read = typing.Callable[[bytes], typing.Any]
+
+
+def value_mask(data: bytes, read: _Read) -> int:
     """Return a number with all bits set of those bytes that carry a value.
 
     These are the bytes whose change alters a field, or makes the message unreadable.
     """
-    fields = decode(data, type_name)
+    fields = read(data)
     mask = bytearray(len(data))
     for i, byte in enumerate(data):
         # Flipping all bits is not enough: a true would stay true.
         for other in (byte ^ 0xff, byte ^ 0x01):
             changed = data[:i] + bytes([other]) + data[i + 1:]
             try:
-                is_padding = differing_field('', fields, decode(changed, type_name)) is None
+                is_padding = differing_field('', fields, read(changed)) is None
             except SerdeError:
                 is_padding = False
             if not is_padding:
@@ -194,8 +197,10 @@ def compare_bags(one: BagReader, other: BagReader) -> BagComparison:
     mine, yours = _Steps(one), _Steps(other)
     both = [name for name in one.run.graph.topics if name in other.run.graph.topics]
     changed = changed_between(one.run.schema_version, other.run.schema_version)
-    counters = {name: _Counter(name, topic_type(one.run.graph, name))
-                for name in both if name not in changed}
+    counters = {name: _Counter(name, functools.partial(
+        decode, type_name=topic_type(one.run.graph, name)))
+        for name in both if name not in changed}
+    added: dict[str, _Counter] = {}            # of topics that are none of the graph
     while mine.now and yours.now:
         time_us = min(mine.now[0], yours.now[0])
         messages, other_messages = mine.take(time_us), yours.take(time_us)
@@ -204,12 +209,31 @@ def compare_bags(one: BagReader, other: BagReader) -> BagComparison:
             if (data is not None or not mine.is_cut) and (
                     other_data is not None or not yours.is_cut):
                 counter.add(time_us, data, other_data)
+        for key in dict.fromkeys((*messages, *other_messages)):
+            name = key.partition(_AGAIN)[0]
+            if one.is_added(name):
+                if name not in added:
+                    added[name] = _Counter(name, _reader(one, other, name))
+                added[name].add(time_us, messages.get(key), other_messages.get(key))
+    counters |= {name: counter for name, counter in added.items() if counter.is_of_both}
     return BagComparison(
         (str(one.folder), str(other.folder)),
         {name: counter.result() for name, counter in counters.items()},
         _topics_of_one_run(one, other), (mine.last_us(), yours.last_us()),
         (one.damage, other.damage), _differing_versions(one, other),
         tuple(name for name in both if name in changed))
+
+
+_AGAIN = '#'
+"""Behind the name of a topic that has a further message in a step."""
+
+
+def _reader(one: BagReader, other: BagReader, topic: str) -> _Read | None:
+    """Return a decoder of a topic that was added, None if no recording has its definition."""
+    for bag in one, other:
+        if bag.knows(topic):
+            return functools.partial(bag.decode_added, topic)
+    return None
 
 
 class _Steps:
@@ -219,7 +243,8 @@ class _Steps:
         self._bag = bag
         names = bag.run.graph.topics
         self._steps = itertools.groupby(
-            (m for m in bag.messages() if m.topic in names), lambda m: m.time_us)
+            (m for m in bag.messages() if m.topic in names or bag.is_added(m.topic)),
+            lambda m: m.time_us)
         self.now: tuple[int, dict[str, bytes]] | None = None   # time, and data by topic
         self._last_us = 0
         self._advance()
@@ -245,15 +270,25 @@ class _Steps:
 
     def _advance(self) -> None:
         time_us, messages = next(self._steps, (0, ()))
-        self.now = (time_us, {m.topic: m.data for m in messages}) if time_us else None
+        found: dict[str, bytes] = {}
+        for message in messages:
+            key = message.topic
+            while key in found:                # PX4 may say something twice in a step
+                key += _AGAIN
+            found[key] = message.data
+        self.now = (time_us, found) if time_us else None
         self._last_us = time_us or self._last_us
 
 
 class _Counter:
     """Compares the messages of a topic."""
 
-    def __init__(self, topic: str, type_name: str) -> None:
-        self._topic, self._type = topic, type_name
+    def __init__(self, topic: str, read: _Read | None) -> None:
+        """Begin.
+
+        :param read: decodes a message; None: its fields are not known, and each byte counts
+        """
+        self._topic, self._read = topic, read
         self._masks: dict[int, int] = {}       # by length
         self._equal = self._differ = self._only_one = self._only_other = 0
         self._first: Difference | None = None
@@ -274,6 +309,11 @@ class _Counter:
         if self._first is None:
             self._first = Difference(self._topic, time_us, *self._difference(one, other))
 
+    @property
+    def is_of_both(self) -> bool:
+        """Whether both runs have messages of the topic."""
+        return bool(self._equal or self._differ or (self._only_one and self._only_other))
+
     def result(self) -> TopicComparison:
         """Return the counts."""
         return TopicComparison(
@@ -285,19 +325,19 @@ class _Counter:
         These are between fields and, as the middleware pads a message, at the end. Within a topic
         messages of one length have one layout: all texts in them are constant.
         """
-        if one is None or other is None:
+        if one is None or other is None or self._read is None:
             return False
         shorter = min(one, other, key=len)
         size = len(shorter)
         mask = self._masks.get(size)
         if mask is None:
-            mask = self._masks[size] = value_mask(shorter, self._type)
+            mask = self._masks[size] = value_mask(shorter, self._read)
         return not (int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])) & mask
 
     def _difference(self, one: bytes | None, other: bytes | None) -> tuple[str, object, object]:
-        if one is None or other is None:
+        if one is None or other is None or self._read is None:
             return '', one, other
-        found = differing_field('', decode(one, self._type), decode(other, self._type))
+        found = differing_field('', self._read(one), self._read(other))
         # rosbags makes a quiet NaN of a signalling one of 32 bits.
         return found or ('the kind of a NaN', math.nan, math.nan)
 

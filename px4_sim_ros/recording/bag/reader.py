@@ -159,7 +159,7 @@ class BagReader:
                     schemas[record.id] = record
                 elif isinstance(record, Channel):
                     name = channels[record.id] = name_of(record.topic)
-                    if self._is_added(name) and record.schema_id in schemas:
+                    if self.is_added(name) and record.schema_id in schemas:
                         self._added[name] = schemas[record.schema_id]
             if records.damage:
                 self.damage = (f'bag {self.folder}: {path.name} {records.damage}; it was read up'
@@ -173,7 +173,7 @@ class BagReader:
         return _OF_OTHERS if self.is_one_of_several and name == topic not in (
             *self.run.graph.topics, *side_topics.RECORDED) else name
 
-    def _is_added(self, name: str) -> bool:
+    def is_added(self, name: str) -> bool:
         """Return whether a topic is none of the graph, as those of PX4 itself."""
         return name not in self.run.graph.topics and name not in side_topics.RECORDED
 
@@ -182,18 +182,26 @@ class BagReader:
 
         :raises BagError: it is of a topic that was added, whose definition is not in the bag
         """
-        if self._is_added(message.topic):
-            return self._decode_added(message)
+        if self.is_added(message.topic):
+            return self.decode_added(message.topic, message.data)
         return decode(message.data, schema.topic_type(self.run.graph, message.topic))
 
-    def _decode_added(self, message: Message) -> typing.Any:
-        kind = self._added.get(message.topic)
-        if kind is None or not kind.data:
-            raise BagError(f'bag {self.folder}: the definition of {message.topic} is missing: give'
-                           ' the folder of the messages, px4_topics.messages, when it is recorded')
+    def knows(self, topic: str) -> bool:
+        """Return whether the bag has the definition of a topic that was added."""
+        return topic in self._added and bool(self._added[topic].data)
+
+    def decode_added(self, topic: str, data: bytes) -> typing.Any:
+        """Return a message of a topic that is none of the graph with its fields.
+
+        :raises BagError: its definition is not in the bag
+        """
+        if not self.knows(topic):
+            raise BagError(f'bag {self.folder}: the definition of {topic} is missing: give the'
+                           ' folder of the messages, px4_topics.messages, when it is recorded')
+        kind = self._added[topic]
         if kind.name not in self._stores:
             self._stores[kind.name] = store_of({kind.name: kind.data.decode()})
-        return self._stores[kind.name].deserialize_cdr(message.data, kind.name)
+        return self._stores[kind.name].deserialize_cdr(data, kind.name)
 
     def _records(self, path: pathlib.Path) -> _Records:
         return _Records(self.folder, path, self._sizes[path])

@@ -18,7 +18,7 @@ from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.ros.framework.raw_types import raw_class
 
 # Wall time. Who joins is seen so soon.
-_REFRESHED_EVERY_S = 0.02
+REFRESHED_EVERY_S = 0.02
 
 
 class Px4Gateway:
@@ -82,7 +82,7 @@ class Px4Gateway:
     def take(self) -> typing.Iterator[tuple[str, bytes]]:
         """Yield the messages that have come, by topic."""
         now_s = time.monotonic()
-        if now_s - self._refreshed_s > _REFRESHED_EVERY_S:
+        if now_s - self._refreshed_s > REFRESHED_EVERY_S:
             self._refreshed_s = now_s
             self._refresh()
         for name, subscription in self._spoken:

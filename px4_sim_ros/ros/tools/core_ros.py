@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 from rosgraph_msgs.msg import Clock
 
@@ -13,7 +14,7 @@ from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.polling import PollingNode
-from px4_sim_ros.ros.framework.px4_gateway import Px4Gateway
+from px4_sim_ros.ros.framework.px4_gateway import REFRESHED_EVERY_S, Px4Gateway
 from px4_sim_ros.ros.framework.session import ros_session
 from px4_sim_ros.step.graph import CLOCK, TOPICS_OF_PX4
 
@@ -34,7 +35,7 @@ class CoreRos:
             stack.callback(self._node.destroy_node)
             self._clock = self._node.create_publisher(Clock, CLOCK, qos.LOOP)
             self._message = Clock()
-            self._time_us = 0
+            self._time_us, self._looked_s, self._is_heard = 0, 0.0, False
             self._begun = stack.pop_all()
 
     def gateway(self, definitions: Px4Definitions) -> Px4Gateway:
@@ -42,8 +43,13 @@ class CoreRos:
         return Px4Gateway(self._node, definitions, self._publish_time)
 
     def _publish_time(self, time_us: int) -> None:
-        if time_us != self._time_us:           # of several vehicles the first does it
-            self._time_us = time_us
+        if time_us == self._time_us:           # of several vehicles the first does it
+            return
+        self._time_us = time_us
+        now_s = time.monotonic()
+        if now_s - self._looked_s > REFRESHED_EVERY_S:
+            self._looked_s, self._is_heard = now_s, self._clock.get_subscription_count() > 0
+        if self._is_heard:
             set_stamp(self._message.clock, time_us)
             self._clock.handle.publish_raw(serialised(self._message))
 
