@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from commands import run, write_hop
+from commands import command, run, running, wait_for_line, write_hop
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.process import domain_claim
@@ -43,25 +43,30 @@ def fly(messages, tmp_path, monkeypatch):
         stack.enter_context(domain_claim.choose())
         environment = os.environ | ros_environment()
 
-        def flown(*words, record=False, code=0):
+        def flown(*words, record=False, once_armed=()):
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
             folder.mkdir()
             node = subprocess.Popen(
                 [sys.executable, EXAMPLES / 'px4_offboard.py', '--ros-args', '-r',
                  f'__ns:=/px4_{INSTANCE}', '-p', f'system:={INSTANCE + 1}'],
+                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 env=environment | {'PYTHONPATH': os.pathsep.join(
                     [str(messages), os.environ.get('PYTHONPATH', '')])})
             try:
-                result = run(
-                    'fly', '--autopilot', 'px4', '--px4-schedule', 'repeatable', '--instance',
-                    INSTANCE, '--scenario', EXAMPLES / 'px4_offboard.yaml', '--mission', 'none',
-                    '--summary', folder / 'summary.json',
-                    *(['--record', folder / 'bag'] if record else []), *words)
+                with running(command(
+                        'fly', '--autopilot', 'px4', '--px4-schedule', 'repeatable', '--instance',
+                        INSTANCE, '--scenario', EXAMPLES / 'px4_offboard.yaml', '--mission',
+                        'none', '--summary', folder / 'summary.json',
+                        *(['--record', folder / 'bag'] if record else []), *words)) as flight:
+                    wait_for_line(node, 'armed')
+                    for word in once_armed:
+                        assert run(word).returncode == 0, word
+                    said, _ = flight.communicate(timeout=300)
             finally:
                 node.terminate()
-                node.wait()
-            assert result.returncode == code, result.stdout + result.stderr
-            return json.loads((folder / 'summary.json').read_text()) | {'said': result.stderr}
+                node.communicate()
+            assert flight.returncode == 0, said
+            return json.loads((folder / 'summary.json').read_text())
         yield flown
 
 
@@ -75,6 +80,16 @@ def test_the_flight_of_an_ordinary_node_repeats_in_each_mode_and_at_each_speed(f
     assert len({its['fingerprint'] for its in flights}) == 1
     assert 5.0 < flights[0]['max_altitude_m'] < 6.0
     assert all(verdict['holds'] for its in flights for verdict in its['expectations'])
+
+
+@pytest.mark.process
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_a_pause_and_a_reset_change_nothing(fly):
+    words = '--px4-topics', AWAITED, '--mode', 'composed', '--speed-factor', '5'
+    through = fly(*words, once_armed=('pause', 'resume', 'reset'))
+    assert through['repeatable'], through['not_repeatable_because']
+    assert through['fingerprint'] == fly('--px4-topics', AWAITED, '--mode', 'core')['fingerprint']
 
 
 @pytest.mark.process

@@ -72,6 +72,9 @@ TopicListener = typing.Callable[[int, Topic, bytes], None]
 class Ros(typing.Protocol):
     """What joins the block with ROS."""
 
+    on_mismatch: typing.Callable[[str], None]
+    """Is given a sentence about a node with another definition of a type than PX4's."""
+
     def begin(self, time_us: int) -> None:
         """Record that a step begins."""
 
@@ -137,6 +140,8 @@ class Px4TopicsBlock(Block):
             self._agent = Agent(self._parameters.its_port)
             self._agent.on_refusal = lambda sentence: self.log(True, sentence)
         self._agent.expect(self._parameters.instance)
+        if self.ros is not None:
+            self.ros.on_mismatch = lambda sentence: self.log(True, sentence)
 
     def begin_again(self, time_us: int) -> None:
         """Wait for another PX4, while time runs on."""

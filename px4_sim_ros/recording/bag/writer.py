@@ -130,7 +130,7 @@ class BagWriter:
         """
         wanted = self._parameters.topics.split()
         self._definitions[type_name] = definition
-        self._topics[name] = TopicInfo(name, type_name, '', False)
+        self._topics[name] = TopicInfo(name, type_name, '', latched=True)      # as PX4's are
         self.channels[name] = Channel(1 if not wanted or name in wanted else 0)
         self._register(name, self._schema(type_name))
 

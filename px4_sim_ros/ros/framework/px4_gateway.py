@@ -4,21 +4,26 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import time
 import typing
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.subscription import Subscription
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from px4_sim_ros.link.xrce.session import Service, Topic
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.ros.framework.raw_types import raw_class
 
 # Wall time. Who joins is seen so soon.
 REFRESHED_EVERY_S = 0.02
+# How the hash of a type begins, where an endpoint has one, and how much of it is shown.
+_HASH, _HASH_SHOWN = 'RIHS01_', 16
 
 
 class Px4Gateway:
@@ -40,6 +45,10 @@ class Px4Gateway:
         self._subscriptions: dict[str, Subscription] = {}
         self._spoken: list[tuple[str, Subscription]] = []      # those with publishers
         self._refreshed_s = 0.0
+        self._types: dict[str, str] = {}           # of all topics here
+        self._peers: dict[str, int] = {}           # how many have been looked at, by topic
+        self.on_mismatch: typing.Callable[[str], None] = lambda sentence: None
+        """Is given a sentence about a node with another definition of a type than PX4's."""
 
     def close(self) -> None:
         """Make an end of all topics."""
@@ -58,7 +67,7 @@ class Px4Gateway:
         """Make a publisher of a topic of PX4."""
         if topic.name not in self._publishers:
             self._publishers[topic.name] = self._node.create_publisher(
-                self._class_of(topic.type), topic.name, qos.OF_PX4)
+                self._class_of(topic), topic.name, qos.OF_PX4)
             self._refreshed_s = 0.0
 
     def publish(self, topic: Topic, data: bytes) -> None:
@@ -73,7 +82,7 @@ class Px4Gateway:
         """Take what is published on a topic to PX4 from now on."""
         if topic.name not in self._subscriptions:
             self._subscriptions[topic.name] = self._node.create_polled_subscription(
-                self._class_of(topic.type), topic.name, qos.TO_PX4)
+                self._class_of(topic), topic.name, qos.TO_PX4)
             self._refreshed_s = 0.0
 
     def offer(self, service: Service) -> None:
@@ -119,20 +128,50 @@ class Px4Gateway:
         """See who listens, and who speaks."""
         for name, publisher in self._publishers.items():
             count, before = publisher.get_subscription_count(), self._heard.pop(name, 0)
+            self._look_at_peers(name, count, self._node.get_subscriptions_info_by_topic)
             if count:
                 self._heard[name] = count
                 if count > before and name in self._last:
                     publisher.handle.publish_raw(self._last[name])
-        self._spoken = [(name, subscription) for name, subscription in self._subscriptions.items()
-                        if subscription.get_publisher_count()]
+        self._spoken = []
+        for name, subscription in self._subscriptions.items():
+            count = subscription.get_publisher_count()
+            self._look_at_peers(name, count, self._node.get_publishers_info_by_topic)
+            if count:
+                self._spoken.append((name, subscription))
 
-    def _class_of(self, type_name: str) -> type:
-        """Return the class of an installed type, or one that bytes can be handed on with."""
-        package, kind, name = type_name.split('/')
+    def _look_at_peers(
+        self, name: str, count: int,
+        infos: typing.Callable[[str], typing.Iterable[TopicEndpointInfo]],
+    ) -> None:
+        """See whether new peers of a topic have the definition of its type that PX4 has."""
+        if count <= self._peers.get(name, 0):
+            self._peers[name] = count
+            return
+        self._peers[name] = count
+        ours = self._definitions.type_hash(self._types[name])
+        others = {f"{info.node_namespace.rstrip('/')}/{info.node_name}": theirs
+                  for info in infos(name)
+                  if (theirs := str(info.topic_type_hash)).startswith(_HASH) and theirs != ours}
+        if ours and others:
+            node, theirs = next(iter(others.items()))
+            sentence = (
+                f'{name}: {node} has another {self._types[name]} than this PX4'
+                f' ({theirs[:_HASH_SHOWN]}, not {ours[:_HASH_SHOWN]}); build its px4_msgs from the'
+                ' messages of this PX4')
+            self.on_mismatch(sentence)
+
+    def _class_of(self, topic: Topic) -> type:
+        """Return a class that bytes can be handed on with: PX4's, whatever is installed."""
+        self._types[topic.name] = topic.type
+        type_hash = self._definitions.type_hash(topic.type)
         try:
+            return raw_class(topic.type, type_hash)
+        except ParameterError:
+            package, kind, name = topic.type.split('/')
+            if importlib.util.find_spec(package) is None:
+                raise
             return typing.cast('type', getattr(importlib.import_module(f'{package}.{kind}'), name))
-        except (ImportError, AttributeError):
-            return raw_class(type_name, self._definitions.type_hash(type_name))
 
 
 def publishers_text(node: Node, name: str) -> str:
