@@ -23,7 +23,7 @@ runpy.run_module('px4_sim_ros', run_name='__main__', alter_sys=True)
 '''
 # Comes while an executable of launch files imports.
 IN_AN_EXECUTABLE = '''
-import os, sys
+import os, runpy, sys
 from px4_sim_ros.cli import executables
 class Finder:
     @staticmethod
@@ -33,6 +33,8 @@ class Finder:
 name, number = sys.argv[1:]
 del sys.argv[1:]
 sys.meta_path.insert(0, Finder)
+if '.' in name:
+    runpy.run_module(name, run_name='__main__', alter_sys=True)
 sys.exit(getattr(executables, name)())
 '''
 # Comes where Python compiles a text, as for a dataclass.
@@ -253,7 +255,8 @@ def test_a_signal_waits_until_there_is_a_handler():
 
 
 @pytest.mark.parametrize('name, number', [
-    ('world', 2), ('autopilot_supervisor', 15), ('visualizer', 2)])
+    ('world', 2), ('autopilot_supervisor', 15), ('visualizer', 2),
+    ('px4_sim_ros.ros.world', 2)])
 def test_an_executable_that_still_imports_ends_at_once(name, number):
     result = ended('-c', IN_AN_EXECUTABLE, name, str(number))
     assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
