@@ -32,7 +32,8 @@ def messages(tmp_path_factory):
     from px4_sim_ros.ros.tools.build_px4_msgs import build
     folder = tmp_path_factory.mktemp('messages')
     build(Px4.find(os.environ['PX4_DIR']).messages, folder, (
-        'OffboardControlMode', 'TrajectorySetpoint', 'VehicleCommand', 'VehicleStatus'))
+        'OffboardControlMode', 'TrajectorySetpoint', 'VehicleAttitudeSetpoint', 'VehicleCommand',
+        'VehicleOdometry', 'VehicleStatus'))
     return folder
 
 
@@ -43,11 +44,11 @@ def fly(messages, tmp_path, monkeypatch):
         stack.enter_context(domain_claim.choose())
         environment = os.environ | ros_environment()
 
-        def flown(*words, record=False, once_armed=()):
+        def flown(*words, record=False, once_armed=(), example='px4_offboard'):
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
             folder.mkdir()
             node = subprocess.Popen(
-                [sys.executable, EXAMPLES / 'px4_offboard.py', '--ros-args', '-r',
+                [sys.executable, EXAMPLES / f'{example}.py', '--ros-args', '-r',
                  f'__ns:=/px4_{INSTANCE}', '-p', f'system:={INSTANCE + 1}'],
                 text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 env=environment | {'PYTHONPATH': os.pathsep.join(
@@ -55,10 +56,11 @@ def fly(messages, tmp_path, monkeypatch):
             try:
                 with running(command(
                         'fly', '--autopilot', 'px4', '--px4-schedule', 'repeatable', '--instance',
-                        INSTANCE, '--scenario', EXAMPLES / 'px4_offboard.yaml', '--mission',
+                        INSTANCE, '--scenario', EXAMPLES / f'{example}.yaml', '--mission',
                         'none', '--summary', folder / 'summary.json',
                         *(['--record', folder / 'bag'] if record else []), *words)) as flight:
-                    wait_for_line(node, 'armed')
+                    if once_armed:
+                        wait_for_line(node, 'armed')
                     for word in once_armed:
                         assert run(word).returncode == 0, word
                     said, _ = flight.communicate(timeout=300)
@@ -79,6 +81,19 @@ def test_the_flight_of_an_ordinary_node_repeats_in_each_mode_and_at_each_speed(f
     assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
     assert len({its['fingerprint'] for its in flights}) == 1
     assert 5.0 < flights[0]['max_altitude_m'] < 6.0
+    assert all(verdict['holds'] for its in flights for verdict in its['expectations'])
+
+
+@pytest.mark.process
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_a_controller_that_answers_px4_repeats(fly):
+    flights = [fly('--mode', mode, '--px4-topics', ','.join(
+        f'{name}:vehicle_odometry' for name in (
+            'offboard_control_mode', 'vehicle_attitude_setpoint_v1')), example='px4_attitude')
+        for mode in ('core', 'composed')]
+    assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
+    assert len({its['fingerprint'] for its in flights}) == 1
     assert all(verdict['holds'] for its in flights for verdict in its['expectations'])
 
 

@@ -8,7 +8,7 @@ import pytest
 import xrce_client as x
 
 from px4_sim_ros.link.xrce.block import Px4TopicsBlock, TopicsParameters
-from px4_sim_ros.link.xrce.inbox import Delivery, Inbox
+from px4_sim_ros.link.xrce.inbox import Awaited, Delivery, Inbox
 from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.spec.blocks import block_configuration
@@ -25,7 +25,7 @@ def message(stamp_us, content=b''):
 
 
 def awaiting(*names, period_us=PERIOD_US):
-    return Inbox(names or (MODE, SET_POINT), period_us, STEP_US)
+    return Inbox([Awaited(name) for name in names or (MODE, SET_POINT)], period_us, STEP_US)
 
 
 def test_without_awaited_topics_all_is_handed_over_at_once_and_nothing_repeats():
@@ -41,13 +41,14 @@ def test_without_awaited_topics_all_is_handed_over_at_once_and_nothing_repeats()
 
 def test_a_step_waits_for_a_message_of_its_time_on_each_awaited_topic():
     inbox = awaiting()
-    assert inbox.lacking(16_000) == [] and inbox.lacking(20_000) == [MODE, SET_POINT]
+    assert inbox.awaited_us(16_000) == {}
+    assert inbox.awaited_us(20_000) == {MODE: 20_000, SET_POINT: 20_000}
     inbox.put(20_000, SET_POINT, message(20_000))
-    assert inbox.lacking(20_000) == [MODE]
+    assert list(inbox.awaited_us(20_000)) == [MODE]
     inbox.put(20_000, MODE, message(20_000))
-    assert inbox.lacking(20_000) == []
+    assert inbox.awaited_us(20_000) == {}
     assert [its.name for its in inbox.take(20_000)] == [MODE, SET_POINT]
-    assert inbox.lacking(40_000) == [MODE, SET_POINT] and inbox.gap is None
+    assert list(inbox.awaited_us(40_000)) == [MODE, SET_POINT] and inbox.gap is None
 
 
 def test_a_period_that_is_no_multiple_of_the_step_is_that_of_a_timer():
@@ -60,9 +61,31 @@ def test_who_answers_what_px4_has_said_has_the_time_of_the_step_before():
     inbox = awaiting(MODE, period_us=STEP_US)
     for time_us in range(8000, 40_000, STEP_US):
         inbox.put(time_us, MODE, message(time_us - STEP_US))
-        assert inbox.lacking(time_us) == []
+        assert inbox.awaited_us(time_us) == {}
         assert [its.stamp_us for its in inbox.take(time_us)] == [time_us - STEP_US]
-        assert inbox.lacking(time_us) == [MODE], 'a message counts once'
+        assert list(inbox.awaited_us(time_us)) == [MODE], 'a message counts once'
+
+
+def test_an_answer_has_the_stamp_of_what_px4_has_said():
+    inbox = Inbox([Awaited(SET_POINT, '/fmu/out/x')], PERIOD_US, STEP_US)
+    assert inbox.answered == {'/fmu/out/x'} and not inbox.is_due(20_000)
+    inbox.put(20_000, COMMAND, message(16_000))
+    inbox.put(20_000, COMMAND, message(17_000))
+    assert inbox.take(20_000) == []
+    inbox.ask('/fmu/out/x', message(17_000))
+    assert inbox.awaited_us(24_000) == {SET_POINT: 17_000}
+    inbox.put(24_000, SET_POINT, message(16_000, b'earlier'))
+    assert inbox.awaited_us(24_000) == {SET_POINT: 17_000}
+    inbox.put(24_000, SET_POINT, message(17_000))
+    assert inbox.awaited_us(24_000) == {}
+    assert [(its.stamp_us, its.name) for its in inbox.take(24_000)] == [
+        (16_000, SET_POINT), (16_000, COMMAND), (17_000, SET_POINT)]
+    assert not inbox.is_due(28_000) and inbox.gap is None
+    inbox.may_repeat = True
+    inbox.put(28_000, SET_POINT, message(17_000))
+    assert inbox.gap is None, 'it was asked for again'
+    inbox.put(28_000, COMMAND, message(16_000))
+    assert inbox.gap.sentence == f'{COMMAND} of t = 0.016000 s has come late'
 
 
 def test_what_is_not_awaited_is_handed_over_in_the_next_awaited_step():
@@ -70,13 +93,14 @@ def test_what_is_not_awaited_is_handed_over_in_the_next_awaited_step():
     inbox.put(20_000, COMMAND, message(20_000, b'1'))
     inbox.put(20_000, MODE, message(20_000))
     assert [its.name for its in inbox.take(20_000)] == [MODE]
-    inbox.put(36_000, COMMAND, message(36_000, b'2'))
-    assert inbox.take(36_000) == [], 'in an awaited step only'
+    inbox.put(32_000, COMMAND, message(32_000, b'2'))
+    assert inbox.take(32_000) == [], 'in an awaited step only'
+    inbox.put(36_000, COMMAND, message(36_000, b'4'))
     inbox.put(40_000, COMMAND, message(40_000, b'3'))
     inbox.put(40_000, MODE, message(40_000))
     assert inbox.take(40_000) == [
         Delivery(20_000, COMMAND, message(20_000, b'1')),
-        Delivery(36_000, COMMAND, message(36_000, b'2')),
+        Delivery(32_000, COMMAND, message(32_000, b'2')),
         Delivery(40_000, MODE, message(40_000))]
     assert inbox.gap is None
 
@@ -105,7 +129,7 @@ def test_what_comes_late_or_without_simulated_time_breaks_the_repetition_and_is_
     assert inbox.gap.sentence == (
         f'{COMMAND} has come with a stamp that is no simulated time: {wall_us} us')
     inbox.put(20_000, MODE, message(wall_us))
-    assert inbox.lacking(20_000) == [MODE]
+    assert list(inbox.awaited_us(20_000)) == [MODE]
     assert inbox.last_text(MODE, 20_000) == (
         f'its last has the stamp {wall_us} us, which is no simulated time: the node needs'
         ' use_sim_time')
@@ -125,6 +149,9 @@ class FakeRos:
         self.heard.append(topic)
 
     listen = offer = announce
+
+    def repeat(self, names):
+        self.repeated = set(names)
 
     def publish(self, topic, data):
         self.published.append((topic.name, data))
@@ -221,12 +248,15 @@ def test_a_wait_is_told_after_a_second(make, monkeypatch):
 
 
 def test_topics_are_awaited_under_the_names_of_px4():
-    parameters = TopicsParameters(0, 0, 'vehicle_command /other/fmu/in/x', 4000, '')
-    assert parameters.awaited_names == ['/fmu/in/vehicle_command', '/other/fmu/in/x']
+    parameters = TopicsParameters(
+        0, 0, 'vehicle_command /other/fmu/in/x y:vehicle_odometry', 4000, '')
+    assert parameters.awaited_topics == [
+        Awaited('/fmu/in/vehicle_command'), Awaited('/other/fmu/in/x'),
+        Awaited('/fmu/in/y', '/fmu/out/vehicle_odometry')]
     assert parameters.its_port == 8888
     assert dataclasses.replace(parameters, instance=2, port=9000).its_port == 9000
-    assert dataclasses.replace(parameters, instance=2).awaited_names[0] == (
-        '/px4_2/fmu/in/vehicle_command')
+    assert dataclasses.replace(parameters, instance=2).awaited_topics[2] == (
+        '/px4_2/fmu/in/y', '/px4_2/fmu/out/vehicle_odometry')
 
 
 def test_a_period_below_the_step_is_refused():

@@ -13,7 +13,7 @@ import typing
 
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
 from px4_sim_ros.link.xrce.agent import PORT, Agent
-from px4_sim_ros.link.xrce.inbox import Inbox
+from px4_sim_ros.link.xrce.inbox import Awaited, Inbox
 from px4_sim_ros.link.xrce.refusal import Refusal
 from px4_sim_ros.link.xrce.session import Service, Topic
 from px4_sim_ros.model.errors import ParameterError, shown
@@ -38,7 +38,9 @@ class TopicsParameters(Parameters):
         maximum=65535)
     awaited: str = parameter(
         'topics to PX4 on which a message with the time of the step has to come, separated by'
-        ' spaces: trajectory_setpoint is /fmu/in/trajectory_setpoint; empty: none')
+        ' spaces: trajectory_setpoint is /fmu/in/trajectory_setpoint; with :vehicle_odometry behind'
+        ' it, one that answers each message of /fmu/out/vehicle_odometry, with its stamp; empty:'
+        ' none')
     awaited_period_us: int = parameter(
         'how often one has to come on each of them', 'us', minimum=100)
     messages: str = parameter(
@@ -51,11 +53,18 @@ class TopicsParameters(Parameters):
         return self.port or PORT + self.instance
 
     @property
-    def awaited_names(self) -> list[str]:
+    def awaited_topics(self) -> list[Awaited]:
         """The awaited topics, as PX4 names them."""
-        before = f'/px4_{self.instance}/fmu/in/' if self.instance else '/fmu/in/'
-        return [name if name.startswith('/') else f'{before}{name}'
-                for name in self.awaited.split()]
+        found = []
+        for words in self.awaited.split():
+            name, _, answers = words.partition(':')
+            found.append(Awaited(
+                self._full('in', name), self._full('out', answers) if answers else ''))
+        return found
+
+    def _full(self, way: str, name: str) -> str:
+        namespace = f'/px4_{self.instance}' if self.instance else ''
+        return name if name.startswith('/') else f'{namespace}/fmu/{way}/{name}'
 
     def check_step(self, step_us: int) -> None:
         """Check that there is a step for each message that is awaited."""
@@ -84,6 +93,9 @@ class Ros(typing.Protocol):
     def publish(self, topic: Topic, data: bytes) -> None:
         """Publish a message of PX4."""
 
+    def repeat(self, names: typing.Iterable[str]) -> None:
+        """Publish the last messages of topics of PX4 again."""
+
     def listen(self, topic: Topic) -> None:
         """Take what is published on a topic to PX4 from now on."""
 
@@ -111,7 +123,7 @@ class Px4TopicsBlock(Block):
         """See that the port is free."""
         super().__init__(configuration)
         p = self._parameters = configuration.parameters
-        self._inbox = Inbox(p.awaited_names, p.awaited_period_us, configuration.world.step_us)
+        self._inbox = Inbox(p.awaited_topics, p.awaited_period_us, configuration.world.step_us)
         self._agent: Agent | None = None
         # What the host sets, before `reset`.
         self.ros: Ros | None = None
@@ -172,6 +184,9 @@ class Px4TopicsBlock(Block):
             if not self._has_said and now_s - self._waits_since_s > _SAID_AFTER_S:
                 self._has_said = True
                 self.log(True, self.holds())
+                if self.ros is not None:       # in case that it was lost on its way
+                    self._inbox.may_repeat = True
+                    self.ros.repeat(self._inbox.answered)
             if now_s > deadline_s:
                 return None
             time.sleep(pause_s)
@@ -186,7 +201,7 @@ class Px4TopicsBlock(Block):
             if inbox.awaited:
                 self._waited_us = time_us
                 self._is_new = self._is_new and not self.ros.is_matched
-                self._is_waiting = bool(inbox.lacking(time_us)) or (
+                self._is_waiting = bool(inbox.awaited_us(time_us)) or (
                     self._time_us == 0 and bool(self.ros.missing(inbox.awaited)))
                 if self._is_waiting or self._is_new:
                     return None
@@ -214,7 +229,7 @@ class Px4TopicsBlock(Block):
         self._hear()
 
     def _hear(self) -> None:
-        agent, ros = self.agent, self.ros
+        agent, ros, answered = self.agent, self.ros, self._inbox.answered
         messages = agent.take(self._parameters.instance)
         if ros is not None:
             self._make_known(ros)
@@ -225,6 +240,8 @@ class Px4TopicsBlock(Block):
             data = _CDR + data
             self.record(self._time_us, topic, data)
             if ros is not None:
+                if topic.name in answered:
+                    self._inbox.ask(topic.name, data[len(_CDR):])
                 ros.publish(topic, data)
 
     def _make_known(self, ros: Ros) -> None:
@@ -248,12 +265,11 @@ class Px4TopicsBlock(Block):
             return ''
         if missing := self.ros.missing(self._inbox.awaited):
             return f'no node publishes {missing[0]}, which is awaited'
-        lacking = self._inbox.lacking(self._waited_us)
-        if not lacking:
-            return ''
-        return (f'{self.ros.publishers(lacking[0])} has not published {lacking[0]} for'
-                f' t = {seconds_text(self._waited_us)}, which is awaited;'
-                f' {self._inbox.last_text(lacking[0], self._waited_us)}')
+        for name, stamp_us in self._inbox.awaited_us(self._waited_us).items():
+            return (f'{self.ros.publishers(name)} has not published {name} for'
+                    f' t = {seconds_text(stamp_us)}, which is awaited;'
+                    f' {self._inbox.last_text(name, self._waited_us)}')
+        return ''
 
     def abort(self) -> None:
         """Wait no longer."""

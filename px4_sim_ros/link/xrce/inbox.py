@@ -4,14 +4,14 @@
 
 Free: as soon as it has come, so in a step that depends on the wall clock. With awaited topics it
 follows from stamps alone. A step in which a message is awaited waits for one with its stamp on
-each of these topics. All else that has come is handed over in the first such step after its
-stamp: what a node has published before it has published what was awaited is there by then.
+each of these topics. All else is handed over in the first such step that awaits a later stamp: what
+a node has published before what was awaited is there by then.
 """
 from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.step.repeatability import NonRepeatability
 
 # Of all PX4's messages the first field: when it was published, in us.
@@ -27,33 +27,58 @@ class Delivery(typing.NamedTuple):
     data: bytes            # CDR without the encapsulation header
 
 
+class Awaited(typing.NamedTuple):
+    """A topic to PX4 on which a message is awaited."""
+
+    name: str
+    answers: str = ''      # the topic of PX4 whose messages it answers, each; '': the time itself
+
+
 class Inbox:
     """Holds messages until their step."""
 
-    def __init__(self, awaited: typing.Iterable[str], period_us: int, step_us: int) -> None:
+    def __init__(
+        self, awaited: typing.Iterable[Awaited], period_us: int, step_us: int,
+    ) -> None:
         """Begin at time 0.
 
-        :param awaited: the names of these topics; none: all are free
-        :param period_us: a message on each is awaited in the first step from each multiple on
+        :param awaited: none: all topics are free
+        :param period_us: of those that answer the time a message is awaited in the first step from
+            each multiple on
         """
-        self.awaited = tuple(awaited)
+        self._awaited = tuple(awaited)
+        self.awaited = tuple(its.name for its in self._awaited)
+        self.answered = frozenset(its.answers for its in self._awaited if its.answers)
+        """The topics of PX4 whose messages are answered."""
+        self._has_timer = any(not its.answers for its in self._awaited)
         self._period_us, self._step_us = period_us, step_us
         self.reset()
 
     def reset(self) -> None:
         """Forget the run."""
         self._held: list[Delivery] = []
-        self._taken_us = NO_STAMP_US           # the step in which something was awaited last
+        self._asked_us: dict[str, int] = {}    # stamps of PX4's messages, by topic
+        self._settled_us = NO_STAMP_US         # before it all has been handed over
         self._last_us = dict.fromkeys(self.awaited, NO_STAMP_US)    # stamps that were handed over
         self._come_us = self._last_us.copy()   # and that have come
         self.gap: NonRepeatability | None = None
+        self.may_repeat = False
+        """Whether what PX4 has said was repeated, so that it may be answered again."""
+
+    def ask(self, name: str, data: bytes) -> None:
+        """Await an answer to a message of PX4, in the next step."""
+        self._asked_us[name] = int.from_bytes(data[:_STAMP_BYTES], 'little')
 
     def put(self, time_us: int, name: str, data: bytes) -> None:
         """Take in a message that has come in a step."""
         stamp_us = int.from_bytes(data[:_STAMP_BYTES], 'little')
-        self._held.append(Delivery(stamp_us, name, data))
+        is_answered = name in self._last_us and stamp_us <= self._last_us[name]
+        if not is_answered:
+            self._held.append(Delivery(stamp_us, name, data))
         if name in self._come_us:
             self._come_us[name] = stamp_us
+        if is_answered and self.may_repeat:
+            return
         if self.gap is None and (why := self._why_free(time_us, stamp_us, name)):
             self.gap = NonRepeatability(time_us, why)
 
@@ -63,49 +88,61 @@ class Inbox:
             return f'a ROS 2 node has sent {name}, which is not awaited'
         if stamp_us > time_us:
             return f'{name} has come with a stamp that is no simulated time: {stamp_us} us'
-        if self._taken_us >= 0 and stamp_us < self._taken_us - self._step_us:
+        if stamp_us < self._settled_us or stamp_us <= self._last_us.get(name, NO_STAMP_US):
             return f'{name} of t = {seconds_text(stamp_us)} has come late'
         return ''
 
     def is_due(self, time_us: int) -> bool:
         """Return whether a step waits for what is awaited."""
-        return bool(self.awaited) and (
-            time_us // self._period_us > (time_us - self._step_us) // self._period_us)
+        return bool(self._asked_us) or (self._has_timer and self._is_tick(time_us))
 
-    def lacking(self, time_us: int) -> list[str]:
-        """Return the awaited topics on which nothing has come for a step."""
-        if not self.is_due(time_us):
-            return []
-        return [name for name in self.awaited if not any(
-            its.name == name and self._is_of(its, time_us) for its in self._held)]
+    def _is_tick(self, time_us: int) -> bool:
+        return time_us // self._period_us > (time_us - self._step_us) // self._period_us
 
-    def _is_of(self, delivery: Delivery, time_us: int) -> bool:
-        """Return whether an awaited message belongs to a step: it is of its time, and not taken.
+    def awaited_us(self, time_us: int) -> dict[str, int]:
+        """Return the topics that lack something for a step, with the stamp it has to have."""
+        found = {}
+        if self.is_due(time_us):
+            for name, answers in self._awaited:
+                stamp_us = self._asked_us.get(answers) if answers else (
+                    time_us if self._is_tick(time_us) else None)
+                if stamp_us is not None and not any(
+                        its.name == name and self._is_of(its, stamp_us, answers)
+                        for its in self._held):
+                    found[name] = stamp_us
+        return found
 
-        A node that answers what PX4 has said has the time of the step before.
+    def _is_of(self, delivery: Delivery, stamp_us: int, answers: str) -> bool:
+        """Return whether a message has the stamp that is awaited, and was not handed over.
+
+        Of a node with a timer that may be the step before: it may have taken the stamp of PX4.
         """
-        return (max(self._last_us[delivery.name] + 1, time_us - self._step_us)
-                <= delivery.stamp_us <= time_us)
+        least_us = stamp_us if answers else stamp_us - self._step_us
+        return max(self._last_us[delivery.name] + 1, least_us) <= delivery.stamp_us <= stamp_us
 
     def take(self, time_us: int) -> list[Delivery]:
         """Return the messages for a step, in an order that follows from stamps."""
-        if not self._held or (self.awaited and not self.is_due(time_us)):
+        if (self.awaited and not self.is_due(time_us)) or not self._held:
             return []
         held, self._held = self._held, []
         if not self.awaited:
             return held
-        self._taken_us = time_us
-        found = []
+        asked = [*self._asked_us.values()]
+        if self._has_timer and self._is_tick(time_us):
+            asked.append(time_us - self._step_us)
+        # What has been published with the answer, or by the same timer, may still be under way.
+        self._settled_us = min(asked)
+        self._asked_us.clear()
+        found: list[Delivery] = []
         for delivery in held:
-            if delivery.stamp_us < time_us or delivery.name in self._last_us or (
-                    delivery.stamp_us > time_us + US_PER_S):
-                found.append(delivery)
+            stamp_us, name, _ = delivery
+            if name in self._last_us:
+                is_now = stamp_us <= time_us
             else:
-                self._held.append(delivery)
-        for delivery in found:
-            if delivery.name in self._last_us and delivery.stamp_us <= time_us:
-                self._last_us[delivery.name] = max(
-                    delivery.stamp_us, self._last_us[delivery.name])
+                is_now = stamp_us < self._settled_us or stamp_us > time_us
+            (found if is_now else self._held).append(delivery)
+            if is_now and name in self._last_us:
+                self._last_us[name] = max(stamp_us, self._last_us[name])
         return sorted(found, key=lambda its: its[:2])
 
     def last_text(self, name: str, time_us: int) -> str:

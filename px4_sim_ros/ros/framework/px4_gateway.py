@@ -76,6 +76,12 @@ class Px4Gateway:
         if topic.name in self._heard:
             self._publishers[topic.name].handle.publish_raw(data)
 
+    def repeat(self, names: typing.Iterable[str]) -> None:
+        """Publish the last messages of topics again."""
+        for name in names:
+            if name in self._last:
+                self._publishers[name].handle.publish_raw(self._last[name])
+
     # To PX4.
 
     def listen(self, topic: Topic) -> None:
