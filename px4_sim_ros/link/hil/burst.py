@@ -78,6 +78,8 @@ class Burst:
         self.is_held, self.beside, self.late = plan.is_held, plan.beside, plan.late
         self._motion = bursts.motion_now(self.begun, self.last_us)
         self.place_enu: Vector = self._motion['ground_truth/odom'].position_enu
+        if self.beside:            # which may ask for the fingerprint
+            bursts.take_motion(self.last_us)
 
     def output(self, slot: BlockSlot, step: int) -> Outputs:
         """Return the outputs of one of `taken` in a step."""
@@ -108,7 +110,9 @@ class Burst:
 
     def end(self, *, is_held: bool) -> None:
         """Send the frames of the last step, unless it is held, and let all take in the steps."""
-        if self.beside and not is_held:
+        if not self.beside:
+            self._bursts.take_motion(self.last_us)
+        elif not is_held:
             self._bursts.send_held()
         self._bursts.take_in(self._time_us, self.last_us, is_sent=not is_held)
 
@@ -298,8 +302,16 @@ class Bursts:
         self.numbers[code.COUNT] = 0
         self._run_code()
 
+    def take_motion(self, last_us: int) -> None:
+        """Take the steps into the fingerprint.
+
+        :param last_us: the time of the last one
+        """
+        self._dynamics.take_in(
+            self.arrays.rows[:self.numbers[code.BEGUN], :self._size], last_us)
+
     def take_in(self, time_us: int, last_us: int, *, is_sent: bool) -> None:
-        """Let all blocks take in the steps that were taken.
+        """Let all but the motion take in the steps that were taken.
 
         :param time_us: of the step before them
         :param last_us: of the last one
@@ -311,7 +323,6 @@ class Bursts:
             noise.skip(begun)
         for place, noise in zip(self._places[2:], self._noises[2:]):
             noise.skip(n[place] - noise.at)
-        self._dynamics.take_in(arrays.rows[:begun, :self._size], last_us)
         if n[code.ENDED] == code.UNSENT:
             self._server.send_rest(self.frames(), n[code.SENT])
         if begun > 1 or is_sent:
