@@ -32,10 +32,10 @@ from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.block import BlockStatus
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.step.lane import Output
+from px4_sim_ros.step.presence import PresenceSchedule
 from px4_sim_ros.step.runner import ALL_NODES
 
 
@@ -61,7 +61,7 @@ class CoreRecorder:
             writer, configuration.graph, configuration.world, self._give_up,
             {vehicle: (its.graph, its.world) for vehicle, its in run.members.items()}
             if isinstance(run, FleetDescription) else None,
-            Attendance({name: its.presence for name, its in run.members.items()}))
+            PresenceSchedule({name: its.presence for name, its in run.members.items()}))
         self._events: list[Log] = []         # of the step under way
 
     heard = ALL_NODES

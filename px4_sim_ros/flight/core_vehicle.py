@@ -17,9 +17,9 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.attendance import ALWAYS, Change, Presence
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
+from px4_sim_ros.step.presence import ALWAYS, Change, Presence
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
 from px4_sim_ros.step.runner import Group
 

@@ -13,11 +13,11 @@ from px4_sim_ros.flight.record import WorldStatus
 from px4_sim_ros.model.timebase import US_PER_S, is_due, timed
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec.run_parameters import ManagerParameters, RecorderParameters
-from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
+from px4_sim_ros.step.presence import PresenceSchedule
 from px4_sim_ros.step.runner import run_groups
 
 if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
@@ -60,7 +60,7 @@ class CoreWorld:
                 vehicle.bridge.shared_core = self._first.bridge.shared_core
             self._runner = run_groups(
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder,
-                Attendance({setup.name: setup.presence for setup in vehicles}))
+                PresenceSchedule({setup.name: setup.presence for setup in vehicles}))
             self._runner.takes_steps_at_once = observer is None
             self._runner.on_change = lambda change: self._vehicles[change.vehicle].change(change)
             if recorder is not None:
@@ -161,7 +161,7 @@ class CoreWorld:
 
     def values(self, name: str) -> typing.Mapping[str, typing.Any] | None:
         """Return the last value of each topic of a vehicle, None if it is not there."""
-        if not self._runner.attendance.has(name, self._clock.complete_us):
+        if not self._runner.presences.has(name, self._clock.complete_us):
             return None
         return self._runner.lanes[name].values
 

@@ -15,7 +15,7 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.px4.log import LogLoss, loss_of
 from px4_sim_ros.spec.flight_spec import VehicleSpec
-from px4_sim_ros.step.attendance import Change
+from px4_sim_ros.step.presence import Change
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
     from px4_sim_ros.model.scenario.scenario import Scenario

@@ -20,8 +20,8 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
-from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.clock import real_time_factor
+from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 
 _LANDED_HEIGHT_M = 0.1

@@ -25,8 +25,8 @@ from px4_sim_ros.spec.configuration import Configuration, profile_parameters
 from px4_sim_ros.spec.files import NONE
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.attendance import ALWAYS, Attendance, Presence
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.presence import ALWAYS, Presence, PresenceSchedule
 from px4_sim_ros.step.runner import run_in_process
 
 _STARTED_TIMEOUT_S = 30.0
@@ -176,7 +176,7 @@ def _run_core(replay: PreparedReplay) -> None:
     with contextlib.closing(CoreRecorder(configuration, replay.run)) as recorder:
         runner = run_in_process(
             configuration.graph, configuration.world, blocks, clock, recorder,
-            Attendance({'': survey.presence}))
+            PresenceSchedule({'': survey.presence}))
         for steps, sensor, verb in [*survey.interruptions, Interruption(survey.steps, '', '')]:
             clock.step(steps - clock.steps)
             while clock.steps < steps:

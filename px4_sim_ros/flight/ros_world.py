@@ -17,7 +17,13 @@ from px4_sim_ros.process.children import Child, own_module, stop_all
 from px4_sim_ros.ros.tools.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.spec import node_overrides, remapping
 from px4_sim_ros.spec.ros_environment import ros_environment
-from px4_sim_ros.step.members import OF_WORLD, Member, managed, own_name, process_groups
+from px4_sim_ros.step.graph_vehicles import (
+    WORLD_NODES,
+    GraphVehicle,
+    managed,
+    own_name,
+    process_groups,
+)
 
 _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
@@ -58,7 +64,7 @@ class RosWorld:
     """Starts the graph, monitors it, and takes it down."""
 
     def __init__(
-        self, mode: str, members: typing.Sequence[Member], params_file: pathlib.Path,
+        self, mode: str, members: typing.Sequence[GraphVehicle], params_file: pathlib.Path,
         listeners: typing.Mapping[str, Listener], *, run: pathlib.Path | None = None,
         optional: typing.Container[str] = (),
         own_classes: typing.Mapping[str, str] | None = None,
@@ -224,7 +230,7 @@ class RosWorld:
             return
         self._is_over |= node == 'manager' and values.get('lifecycle') == 'finalized'
         for member in self._members:
-            name = node if node in OF_WORLD else own_name(member.vehicle, node)
+            name = node if node in WORLD_NODES else own_name(member.vehicle, node)
             if name in member.graph.nodes:
                 self._reports[member.vehicle].add(name, time_us, values)
                 self._observe(node, time_us, values)

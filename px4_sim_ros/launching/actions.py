@@ -48,7 +48,7 @@ from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
-from px4_sim_ros.step.members import Member, process_groups
+from px4_sim_ros.step.graph_vehicles import GraphVehicle, process_groups
 from px4_sim_ros.step.pacing import speed_factor
 
 # Codes of a process that has ended as it was asked to; the last is that of a command.
@@ -209,8 +209,8 @@ def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
 
 
 def _world(
-    given: typing.Mapping[str, str], members: typing.Sequence[Member], parameters: pathlib.Path,
-    run: pathlib.Path, optional: typing.Container[str],
+    given: typing.Mapping[str, str], members: typing.Sequence[GraphVehicle],
+    parameters: pathlib.Path, run: pathlib.Path, optional: typing.Container[str],
     own_classes: typing.Mapping[str, str], remaps: typing.Sequence[str],
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph."""

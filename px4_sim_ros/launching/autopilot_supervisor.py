@@ -34,7 +34,7 @@ from px4_sim_ros.ros.tools.flown_watch import FlownWatch
 from px4_sim_ros.spec.flight_spec import VehicleSpec
 from px4_sim_ros.spec.resources import own_arguments
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.attendance import Change
+from px4_sim_ros.step.presence import Change
 
 _SPIN_S = 0.05
 # Launch kills it 10 s after a Ctrl-C, and to end a PX4 takes 4 s at most.

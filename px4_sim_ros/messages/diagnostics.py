@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.step.members import OF_WORLD
+from px4_sim_ros.step.graph_vehicles import WORLD_NODES
 
 OK, WARN, ERROR = 0, 1, 2      # levels of a DiagnosticStatus, as numbers
 
 # Those of several vehicles have no namespace, and are of each of them.
-_OF_FLEET = tuple(f'/{name}' for name in OF_WORLD)
+_OF_FLEET = tuple(f'/{name}' for name in WORLD_NODES)
 
 
 def values_of(status: typing.Any) -> dict[str, str]:

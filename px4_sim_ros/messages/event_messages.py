@@ -13,7 +13,7 @@ from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN, values_of
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
-from px4_sim_ros.step.attendance import Change
+from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.repeatability import OVER_US
 
 # A vehicle joins the world or leaves it.

@@ -30,8 +30,8 @@ from px4_sim_ros.ros.framework.session import initialise, make_executor
 from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.resources import own_arguments
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.graph_vehicles import WORLD_NODES, managed, presences_of
 from px4_sim_ros.step.hang_watch import HangWatch
-from px4_sim_ros.step.members import OF_WORLD, attendance_of, managed
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
@@ -111,7 +111,7 @@ def _host(described: FleetDescription | RunDescription | None) -> BlockHost:
     files = {name: run.files() for name, run in described.members.items()}
     fleet = _fleet(described)
     return BlockHost(files=files) if fleet is None else BlockHost(
-        SharedCore(shared_core_of(fleet.core_instance)), attendance_of(fleet.vehicles), files)
+        SharedCore(shared_core_of(fleet.core_instance)), presences_of(fleet.vehicles), files)
 
 
 def _fleet(described: FleetDescription | RunDescription | None) -> FleetDescription | None:
@@ -206,7 +206,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
         help=f"which nodes, of {', '.join(graph.NODES)}; all by default")
     parser.add_argument('--run', type=pathlib.Path, metavar='FILE',
                         help='what is flown, as recordings carry it; of several vehicles NODE is'
-                        f" one of them, or {' or '.join(OF_WORLD)}")
+                        f" one of them, or {' or '.join(WORLD_NODES)}")
     node_overrides.add_argument(parser)
     options = parser.parse_args(own_arguments(arguments))
     for name in options.nodes if options.run is None else ():

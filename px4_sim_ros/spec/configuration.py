@@ -29,7 +29,7 @@ from px4_sim_ros.spec.parameter_files import (
 from px4_sim_ros.spec.resources import named_file
 from px4_sim_ros.spec.run_parameters import RecorderParameters, recorded
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.members import OF_WORLD
+from px4_sim_ros.step.graph_vehicles import WORLD_NODES
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.model.scenario.scenario import Scenario
@@ -254,7 +254,7 @@ def write_configuration(
     parameters: dict[str, FlatParameters] = {}
     for vehicle, configuration in vehicles.items():
         for node, values in flat_parameters(configuration).items():
-            name = node if node in OF_WORLD else graph.qualified(vehicle, node)
+            name = node if node in WORLD_NODES else graph.qualified(vehicle, node)
             parameters.setdefault(name, values)
     path = folder / 'parameters.yaml'
     write_parameters(path, parameters)

@@ -24,7 +24,7 @@ from px4_sim_ros.spec.configuration import Configuration, check_nodes, load_conf
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.parameter_files import Settings, default_parameters, node_and_key
 from px4_sim_ros.spec.resources import named_file, read_yaml
-from px4_sim_ros.step.attendance import Presence
+from px4_sim_ros.step.presence import Presence
 
 MOST_VEHICLES = 100
 """As many as there are instances."""

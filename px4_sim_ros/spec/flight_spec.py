@@ -30,8 +30,8 @@ from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import Fleet, check_presences, check_starts, configurations, laid_over
 from px4_sim_ros.spec.parameter_files import Settings
 from px4_sim_ros.spec.run_parameters import RecorderParameters
-from px4_sim_ros.step.attendance import ALWAYS, Presence
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
+from px4_sim_ros.step.presence import ALWAYS, Presence
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
     from px4_sim_ros.model.scenario.scenario import Scenario

@@ -14,9 +14,9 @@ import typing
 
 from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.timebase import is_due
-from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.block import NO_OUTPUTS, Ahead, Block, Outputs
 from px4_sim_ros.step.graph import CLOCK, WAKE, qualified
+from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # For so many times the plan is remembered; with usual periods it repeats after fifty.

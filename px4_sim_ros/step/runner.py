@@ -12,10 +12,10 @@ import typing
 
 from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.attendance import Attendance, Change
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.graph import CLOCK, WAKE, WAKES, Graph, qualified
 from px4_sim_ros.step.lane import NO_NODES, Lane, Output
+from px4_sim_ros.step.presence import Change, PresenceSchedule
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # Hands the wakes of rotors from each vehicle to all others, where the clock is.
@@ -114,16 +114,16 @@ class Runner:
 
     def __init__(
         self, port: Port | None = None, clock: Clock | None = None,
-        attendance: Attendance | None = None,
+        presences: PresenceSchedule | None = None,
     ) -> None:
         """Begin without blocks.
 
         :param port: None: nothing leaves this process
         :param clock: None: it is in another process
-        :param attendance: who is there when; None: all are, always
+        :param presences: who is there when; None: all are, always
         """
         self._port, self.clock = port, clock
-        self.attendance = attendance or Attendance()
+        self.presences = presences or PresenceSchedule()
         self.takes_steps_at_once = True
         """Whether nothing has to be done between two steps."""
         self.wakes: WakeExchange | None = None
@@ -141,7 +141,7 @@ class Runner:
         if self.wakes is not None:
             self.wakes.reset()
         for lane in self.lanes.values():
-            lane.reset(self.attendance.begin_us(lane.vehicle))
+            lane.reset(self.presences.begin_us(lane.vehicle))
 
     def place(
         self, slots: typing.Iterable[BlockSlot], command: StampSynchronizer | None = None,
@@ -180,7 +180,7 @@ class Runner:
 
     def _run_ahead(self, heard: typing.Container[str]) -> bool:
         """Let a lane that is alone take the next steps at once; return whether it has."""
-        if self.clock is None or len(self.lanes) > 1 or not self.attendance.is_constant or (
+        if self.clock is None or len(self.lanes) > 1 or not self.presences.is_constant or (
                 self.wakes is not None or not self.takes_steps_at_once):
             return False
         # Each second of simulated time is looked at by others.
@@ -210,7 +210,7 @@ class Runner:
             time_us = begun[0].next_us
         self.time_us, self._is_under_way = time_us, True
         for lane in begun:
-            if not self.attendance.is_constant and (change := lane.joins):
+            if not self.presences.is_constant and (change := lane.joins):
                 self.on_change(change)
             lane.begin(time_us)
             if said:
@@ -232,14 +232,14 @@ class Runner:
 
     def _present(self, time_us: int) -> list[Lane]:
         """Return those that take part in a step."""
-        if self.attendance.is_constant:
+        if self.presences.is_constant:
             return list(self.lanes.values())
-        has = self.attendance.has
+        has = self.presences.has
         return [lane for lane in self.lanes.values() if has(lane.vehicle, time_us)]
 
     def _next(self) -> list[Lane]:
         """Return those whose blocks act next, where the clock is elsewhere."""
-        has = self.attendance.has
+        has = self.presences.has
         waiting = [lane for lane in self.lanes.values()
                    if lane.slots and has(lane.vehicle, lane.next_us)]
         time_us = min((lane.next_us for lane in waiting), default=0)
@@ -249,7 +249,7 @@ class Runner:
         self._is_under_way = False
         if self.clock is None:
             self.flush()
-            if not self.attendance.is_constant:
+            if not self.presences.is_constant:
                 self._end_presences()
             self._begin()
             return
@@ -259,13 +259,13 @@ class Runner:
         if self.wakes is not None:
             self.wakes.take(self.time_us, self._present(self.time_us))
         self.clock.complete(self.time_us)
-        if not self.attendance.is_constant:
+        if not self.presences.is_constant:
             self._end_presences()
 
     def _end_presences(self) -> None:
         """Let those leave whose last step is complete."""
         for lane in self.lanes.values():
-            if self.attendance.of(lane.vehicle).leaves_us == self.time_us and not lane.has_left:
+            if self.presences.of(lane.vehicle).leaves_us == self.time_us and not lane.has_left:
                 lane.leave()
                 self.on_change(Change(lane.vehicle, self.time_us, False))
 
@@ -276,9 +276,9 @@ class Runner:
         """
         lane = self.lanes[change.vehicle]
         self.flush()
-        if self.attendance.has(change.vehicle, max(change.time_us, 1)):
+        if self.presences.has(change.vehicle, max(change.time_us, 1)):
             lane.leave(change.by_hand)
-        self.attendance.take(change)
+        self.presences.take(change)
         if change.joins:
             lane.reset(change.time_us, change.by_hand)
         self.on_change(change)
@@ -325,7 +325,7 @@ class Runner:
         One whose vehicle is not there then waits for nothing, at time 0.
         """
         time_us, lacking = self.lanes[vehicle].waits_for(name)
-        return (time_us, lacking) if self.attendance.has(vehicle, time_us) else (0, {})
+        return (time_us, lacking) if self.presences.has(vehicle, time_us) else (0, {})
 
     @property
     def awaited(self) -> list[str]:
@@ -344,11 +344,11 @@ class Group(typing.NamedTuple):
 
 def run_groups(
     groups: typing.Iterable[Group], clock: Clock, port: Port | None = None,
-    attendance: Attendance | None = None,
+    presences: PresenceSchedule | None = None,
 ) -> Runner:
     """Return a runner that has the blocks of vehicles, ready for the first step."""
     groups = list(groups)
-    runner = Runner(port, clock, attendance)
+    runner = Runner(port, clock, presences)
     runner.wakes = WakeExchange.of(groups[0].graph, groups[0].world)
     runner.place_lanes([Lane(group.vehicle, _slots(group)) for group in groups])
     return runner
@@ -356,14 +356,14 @@ def run_groups(
 
 def run_in_process(
     graph: Graph, world: WorldParameters, blocks: typing.Mapping[str, Block], clock: Clock,
-    port: Port | None = None, attendance: Attendance | None = None,
+    port: Port | None = None, presences: PresenceSchedule | None = None,
 ) -> Runner:
     """Return a runner that has blocks of the graph of one vehicle, ready for the first step.
 
     :param blocks: by name; those that are not there put out nothing
-    :param attendance: when the vehicle, which has no name, is there; None: always
+    :param presences: when the vehicle, which has no name, is there; None: always
     """
-    return run_groups([Group('', graph, world, blocks)], clock, port, attendance)
+    return run_groups([Group('', graph, world, blocks)], clock, port, presences)
 
 
 def _slots(group: Group) -> list[BlockSlot]:

@@ -15,8 +15,7 @@ import typing
 import pytest
 
 from px4_sim_ros.testing.artefacts import EMBEDDED, PX4, note_unrepeatable, px4_of, summary
-from px4_sim_ros.testing.campaign_file import SUFFIX as CAMPAIGN
-from px4_sim_ros.testing.campaign_file import CampaignFile
+from px4_sim_ros.testing.collected_files import CAMPAIGN, CampaignFile, ScenarioFile
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.testing.flight import Flight
@@ -141,6 +140,5 @@ def pytest_collect_file(
         return CampaignFile.from_parent(parent, path=file_path)
     if file_path.name.endswith(_SUFFIX) or (
             file_path.suffix in _YAML and parent.session.isinitpath(file_path)):
-        from px4_sim_ros.testing.scenario_files import ScenarioFile
         return ScenarioFile.from_parent(parent, path=file_path)
     return None

@@ -31,7 +31,7 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.ros.tools.flight_monitor import Listener
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.flight_spec import Options, flight_of
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
 
 class Unwilling(HilBlock):
@@ -205,7 +205,7 @@ def test_a_command_runs_with_it():
 
 CONFIGURATION = load_configuration(None, {})
 GRAPH = CONFIGURATION.graph
-ALONE = Member('', GRAPH, CONFIGURATION.world)
+ALONE = GraphVehicle('', GRAPH, CONFIGURATION.world)
 LISTENERS = {'': Listener(lambda time_us, position: None)}
 PARAMS_FILE = pathlib.Path('parameters.yaml')
 PATIENCE_S = 10.0

@@ -21,7 +21,7 @@ OF_SCENARIOS = (
     'model/faults/', 'model/scenario/', 'step/scenario_block.py', 'link/pilot/sticks.py',
     'link/pilot/scenario_mavlink.py')
 # Of fleets, of a recorder, and of sensors that are late.
-OF_OTHERS = (('step/attendance.py', 'Attendance.has'), ('step/runner.py', 'Runner._say'),
+OF_OTHERS = (('step/presence.py', 'PresenceSchedule.has'), ('step/runner.py', 'Runner._say'),
              ('step/runner.py', 'Runner._end_presences'),
              ('link/hil/frames.py', 'HilFrames._with_late_groups'))
 # Enough for each period, of which 100 ms is the longest.

@@ -18,7 +18,7 @@ from px4_sim_ros.link.pilot.events import Event, MissionError
 from px4_sim_ros.process import signal_mask, signals
 from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.spec.flight_spec import Options, flight_of
-from px4_sim_ros.step.attendance import ALWAYS
+from px4_sim_ros.step.presence import ALWAYS
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from px4_sim_ros.model.body.battery import Battery, clamp_charges
-from px4_sim_ros.model.body.integrators import rk4
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.sections import BatteryModel, Pack
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -24,37 +23,6 @@ FULL = [1.0, 0.0]
 def battery_of(*packs):
     """Return packs on one bus."""
     return Battery(BatteryModel(12.0, packs))
-
-
-def test_polarisation_relaxes_without_load():
-    """V1 falls to 1/e in R1 C1 = 20 s, and the charge stays."""
-    battery, state = battery_of(PACK), [0.5, 0.08]
-    for _ in range(5000):
-        state = rk4(lambda x: battery.rates(x, battery.voltage_v(x, 0.0)), state, 0.004)
-    assert state == pytest.approx([0.5, 0.08 / math.e], abs=1e-10)
-
-
-def test_unequal_packs_charge_one_another():
-    """Without load, until the voltages are equal."""
-    battery, state = battery_of(PACK, WEAK), [0.9, 0.0, 0.4, 0.0]
-    before = battery.charge_ah(state)
-    for _ in range(4000):
-        state = rk4(lambda x: battery.rates(x, battery.voltage_v(x, 0.0)), state, 2.0)
-    assert 10.8 + 1.8 * state[0] == pytest.approx(10.5 + 1.9 * state[2], abs=1e-6)
-    assert battery.charge_ah(state) == pytest.approx(before, rel=1e-12)
-
-
-def test_equal_packs_share():
-    """Two are as one of half the resistances and twice the capacities."""
-    pair = battery_of(PACK, PACK)
-    single = battery_of(Pack(3, 10.0, 12.6, 10.8, 0.010, 0.005, 4000.0))
-    state = [0.7, 0.03]
-    voltage = single.voltage_v(state, 300.0)
-    assert pair.voltage_v(state * 2, 300.0) == pytest.approx(voltage, rel=1e-14)
-    assert pair.currents_a(state * 2, voltage) == pytest.approx(
-        [single.currents_a(state, voltage)[0] / 2.0] * 2, rel=1e-12)
-    assert pair.rates(state * 2, voltage) == pytest.approx(
-        [*single.rates(state, voltage)] * 2, rel=1e-12)
 
 
 def test_more_power_than_there_is():
@@ -150,18 +118,6 @@ def test_speed_reached_scales_with_the_bus(iris, build_dynamics):
         assert share == pytest.approx({1.0: 1.02, 0.2: 0.88}[charge], abs=0.05)
 
 
-def test_thrust_falls_with_the_charge(iris, build_dynamics):
-    """The same command that hovers with a full battery sinks with an empty one."""
-    climbs = []
-    for charge in (1.0, 0.5, 0.0):
-        dynamics, speed = hovering(build_dynamics, iris, initial_charge=charge)
-        for _ in range(250):
-            truth = dynamics.step((speed,) * 4)
-        climbs.append(truth.velocity_flu[2])
-    assert climbs[0] > climbs[1] > climbs[2]
-    assert climbs[0] > 0.0 > climbs[2]
-
-
 @pytest.mark.parametrize('integrator', ['euler', 'rk4', 'rk23', 'rk45'])
 def test_the_last_charge_runs_out_in_flight(iris, build_dynamics, integrator):
     """It is never below 0; then the pack is cut off, and the rotors run out."""
@@ -175,31 +131,6 @@ def test_the_last_charge_runs_out_in_flight(iris, build_dynamics, integrator):
     after = dynamics.step((speed,) * 4).rotor_speeds_rad_s[0]
     down_s = iris.rotor_model.time_constant_down_s
     assert after == pytest.approx(before * math.exp(-0.004 / down_s), rel=2e-2)
-
-
-def test_hover_current_of_the_iris(iris, build_dynamics):
-    """About 20 A, and charge falls accordingly."""
-    dynamics, speed = hovering(build_dynamics, iris)
-    before = dynamics.battery()
-    for _ in range(250):
-        dynamics.step((speed * 12.0 / dynamics.battery().voltage_v,) * 4)
-    after = dynamics.battery()
-    assert 18.0 < after.current_a < 22.0
-    assert (before.charge_ah - after.charge_ah) * 3600.0 == pytest.approx(
-        after.current_a, rel=0.01)
-    assert after.voltage_v == pytest.approx(12.1, abs=0.1)
-
-
-def test_integrators_agree_on_the_battery(iris, build_dynamics):
-    """Ten seconds of hover thrust: rk4, rk23 and rk45 see the same bus."""
-    ends = []
-    for integrator in ('rk4', 'rk23', 'rk45'):
-        dynamics, speed = hovering(build_dynamics, iris, integrator=integrator)
-        for _ in range(2500):
-            dynamics.step((speed,) * 4)
-        ends.append(dynamics.battery())
-    for end in ends[1:]:
-        assert end == pytest.approx(ends[0], rel=1e-6)
 
 
 # The vehicle file.

@@ -55,34 +55,6 @@ def test_energy_never_grows_when_thrown(grounded, iris, world, case):
         energy = after
 
 
-@pytest.fixture
-def pushed(dragless, build_dynamics, world):
-    """Return the Iris without air on the ground, and the largest push that friction holds."""
-    dynamics = build_dynamics(dragless, ground=True)
-    friction = dragless.contact_model.friction_coefficient
-    return dynamics, friction * dragless.body.mass_kg * world.gravity_m_s2
-
-
-@pytest.mark.parametrize('share', [0.3, 0.9])
-def test_does_not_creep_under_a_push_below_friction(pushed, share):
-    """The springs give by millimetres, then nothing moves for 20 s."""
-    dynamics, limit = pushed
-    dynamics.force_enu = (share * limit, 0.0, 0.0)
-    after_1_s = rested(dynamics, 1.0).position_enu
-    assert math.hypot(*after_1_s[:2]) < 5e-3
-    assert rested(dynamics, 20.0).position_enu == pytest.approx(after_1_s, abs=1e-9)
-
-
-@pytest.mark.parametrize('share', [1.2, 1.5])
-def test_slides_under_a_push_above_friction(pushed, dragless, share):
-    """Coulomb: the speed grows by (F - mu m g) / m."""
-    dynamics, limit = pushed
-    dynamics.force_enu = (share * limit, 0.0, 0.0)
-    before = rested(dynamics, 1.0).velocity_flu[0]
-    gain = rested(dynamics, 1.0).velocity_flu[0] - before
-    assert gain == pytest.approx((share - 1.0) * limit / dragless.body.mass_kg, rel=1e-3)
-
-
 def test_lifts_off_without_being_held(on_mains, build_dynamics, world):
     """The ground never pulls: it rises as z'' = T / m - g says, from 1.5 times the hover thrust.
 
@@ -147,9 +119,6 @@ def test_wind_does_not_push_it_along(grounded):
 SLOPE_DEG, UPHILL_DEG = 12.0, 30.0
 SLOPE, UPHILL = math.radians(SLOPE_DEG), math.radians(UPHILL_DEG)
 LEVEL_BODY = np.eye(3)
-# Unit vectors, ENU: uphill along the ground, and across it.
-UP_THE_HILL = np.array([
-    math.cos(SLOPE) * math.sin(UPHILL), math.cos(SLOPE) * math.cos(UPHILL), math.sin(SLOPE)])
 NORMAL = np.array([
     -math.sin(SLOPE) * math.sin(UPHILL), -math.sin(SLOPE) * math.cos(UPHILL), math.cos(SLOPE)])
 

@@ -18,7 +18,6 @@ from px4_sim_ros.model.sensors.noise import (
     ACCELERATION,
     RATE,
     GaussMarkov,
-    GaussMarkovVector,
     RotorVibration,
     VectorNoise,
     passed,
@@ -273,15 +272,6 @@ def test_white_noise_is_the_same_with_a_bias(configuration, world, still_truth):
         np.subtract(second.measure(still_truth).rate_flu, first.measure(still_truth).rate_flu)
         for _ in range(3)]
     assert np.ptp(differences, axis=0) == pytest.approx(np.zeros(3), abs=1e-8)
-
-
-def test_drifting_bias_is_a_gauss_markov_process():
-    """Stationary variance q^2 tau / 2 and correlation exp(-h / tau), 30000 time constants."""
-    drive, tau, period = 0.3, 2.0, 1.0
-    bias = GaussMarkovVector(drive, tau, period, NormalStream(1, 'bias'))
-    x = np.array([bias.next() for _ in range(60_000)])
-    assert x.var() == pytest.approx(drive ** 2 * tau / 2.0, rel=0.03)
-    assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-period / tau), rel=0.03)
 
 
 def test_wander_is_a_gauss_markov_process():

@@ -64,22 +64,6 @@ def downwash(hover_thrust):
     return math.sqrt(hover_thrust / (2.0 * DENSITY * AREA))
 
 
-def test_thrust_in_hover_grows_with_density_and_speed_squared(thrust, model):
-    """T = k w^2 rho / rho_ref."""
-    for speed, density in itertools.product((1.0, 100.0, 807.0, 1100.0), (1.225, 1.167, 0.5)):
-        assert thrust(speed=speed, density=density) == pytest.approx(
-            model.thrust_coefficient_n_s2 * speed ** 2 * density / 1.225, rel=1e-13)
-
-
-def test_thrust_falls_in_climb_and_grows_in_descent_and_forward_flight(thrust):
-    """Monotone in both directions; the direction across does not matter."""
-    along = [thrust((0.0, 0.0, v)) for v in np.linspace(-16.0, 20.0, 73)]
-    assert np.all(np.diff(along) < 0.0)
-    across = [thrust((v, 0.0, 0.0)) for v in np.linspace(0.0, 20.0, 41)]
-    assert np.all(np.diff(across) > 0.0)
-    assert thrust((3.0, 4.0, 1.0)) == pytest.approx(thrust((0.0, -5.0, 1.0)), rel=1e-14)
-
-
 def test_thrust_is_gone_at_the_advance_ratio_of_zero_thrust(thrust, hover_thrust):
     """J = V / (n D) = 0.67: 21.9 m/s; there is none beyond, at any flow or speed."""
     limit = 0.67 * SPEED / (2.0 * math.pi) * 0.254

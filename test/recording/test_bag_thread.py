@@ -11,7 +11,7 @@ import pytest
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import BagThread, LostError, ReorderBuffer
-from px4_sim_ros.step.attendance import Presence
+from px4_sim_ros.step.presence import Presence
 
 PATIENCE_S = 20.0
 

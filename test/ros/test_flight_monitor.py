@@ -26,7 +26,7 @@ from px4_sim_ros.ros.manager.encounter_watch import EncounterWatch
 from px4_sim_ros.ros.tools.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.ros.tools.flown_watch import FlownWatch
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US, NonRepeatability
 
 PATIENCE_S = 20.0
@@ -144,7 +144,7 @@ def watched():
                 lambda time_us, text, who: None)
             told = []
             watch._tell = told.append
-            watch.open([Member(name, None, None) for name in NAMES])
+            watch.open([GraphVehicle(name, None, None) for name in NAMES])
             publishers = {name: node.create_publisher(
                 Odometry, f'{name}/ground_truth/odom', qos.LOOP) for name in NAMES}
 

@@ -11,7 +11,7 @@ from px4_sim_ros.ros.manager import overdue_watch
 from px4_sim_ros.ros.manager.overdue_watch import Overdue, OverdueWatch, find_lost_recorder
 from px4_sim_ros.ros.nodes.recorder import RecorderNode
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
 
 @pytest.fixture
@@ -75,7 +75,8 @@ class Supervised:
         monkeypatch.setattr('px4_sim_ros.step.clock.time.monotonic', lambda: self.now_s)
         monkeypatch.setattr(overdue_watch.sequences, 'ask_all', self._ask_all)
         self.watch = OverdueWatch(
-            [Member('', GRAPH, None)], [], types.SimpleNamespace(clock=world.clock, awaited=['']),
+            [GraphVehicle('', GRAPH, None)], [],
+            types.SimpleNamespace(clock=world.clock, awaited=['']),
             self.overdue.append, lambda overdue: None, lambda node: None)
 
     def _ask_all(self, nodes, report):

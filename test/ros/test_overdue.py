@@ -12,7 +12,7 @@ from px4_sim_ros.ros.manager.supervision import Supervision
 from px4_sim_ros.ros.nodes.dynamics import Silence
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.members import Member, managed
+from px4_sim_ros.step.graph_vehicles import GraphVehicle, managed
 
 GRAPH = graph.of_instances({'imu': 2})
 T, LAST = 12_004_000, 12_000_000
@@ -134,7 +134,7 @@ class Pair:
     """Two vehicles in a step that is not complete for both of them."""
 
     def __init__(self):
-        self.members = [Member(vehicle, GRAPH, None) for vehicle in ('alpha', 'bravo')]
+        self.members = [GraphVehicle(vehicle, GRAPH, None) for vehicle in ('alpha', 'bravo')]
         clock = types.SimpleNamespace(time_us=T, complete_us=LAST, step_us=4000)
         driver = types.SimpleNamespace(
             clock=clock, awaited=['alpha', 'bravo'], awaits=lambda vehicle: graph.COMMAND)
@@ -195,7 +195,7 @@ def manager():
 
 @pytest.fixture
 def supervision(manager):
-    members = [Member('', graph.of_instances({}), None)]
+    members = [GraphVehicle('', graph.of_instances({}), None)]
     clock = LockstepClock(4000, 1.0)
     bring_up = types.SimpleNamespace(
         members=members, nodes=(), was_dropped=lambda node: False)

@@ -10,7 +10,7 @@ from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.parameter_files import default_parameters
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.members import Member, managed, own_name, process_groups
+from px4_sim_ros.step.graph_vehicles import GraphVehicle, managed, own_name, process_groups
 
 
 def test_every_input_is_published_by_a_node_of_the_table():
@@ -146,7 +146,7 @@ WORLD = load_configuration(None, {}).world
 
 
 def member(vehicle, **counts):
-    return Member(vehicle, graph.of_instances(counts), WORLD)
+    return GraphVehicle(vehicle, graph.of_instances(counts), WORLD)
 
 
 @pytest.fixture

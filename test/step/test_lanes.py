@@ -4,9 +4,9 @@
 import pytest
 from small_graph import GRAPH, STEP_US, WORLD, Noted, Process
 
-from px4_sim_ros.step.attendance import Attendance, Change, Presence
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK
+from px4_sim_ros.step.presence import Change, Presence, PresenceSchedule
 from px4_sim_ros.step.runner import ALL_NODES, Group, run_groups
 
 NAMES = 'one', 'two', 'three'
@@ -134,7 +134,7 @@ def on_the_way(presences):
     fleet, told = Fleet(), []
     fleet.runner = run_groups([
         Group(vehicle, GRAPH, WORLD, blocks) for vehicle, blocks in fleet.blocks.items()],
-        fleet.clock, fleet, Attendance(presences))
+        fleet.clock, fleet, PresenceSchedule(presences))
     fleet.runner.on_change = told.append
     return fleet, told
 
@@ -182,9 +182,9 @@ def test_one_that_holds_the_step_is_taken_out_by_hand_and_the_others_go_on():
     assert {note[0] for note in fleet.given('two')} == {24_000, 28_000}
     assert told[-1] == Change('two', 20_000, True, 'it was added')
     # A reset knows nothing of that.
-    fleet.runner.attendance.reset()
+    fleet.runner.presences.reset()
     fleet.runner.reset()
-    assert fleet.runner.attendance.is_constant
+    assert fleet.runner.presences.is_constant
 
 
 def test_one_that_holds_the_step_begins_again_after_it():
@@ -205,7 +205,7 @@ def test_one_that_holds_the_step_begins_again_after_it():
 
 def test_where_the_clock_is_elsewhere_it_waits_for_the_time_at_which_it_joins():
     process = Process(has_clock=False)
-    process.runner.attendance = Attendance({'': Presence(40_000, 48_000)})
+    process.runner.presences = PresenceSchedule({'': Presence(40_000, 48_000)})
     process.runner.reset()
     process.run()
     for time_us in range(4000, 60_000, 4000):

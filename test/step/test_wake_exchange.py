@@ -4,9 +4,9 @@
 import pytest
 
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.step.attendance import Attendance, Change, Presence
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND, WAKE, WAKES
+from px4_sim_ros.step.presence import Change, Presence, PresenceSchedule
 from px4_sim_ros.step.runner import Group, WakeExchange, run_groups
 
 STEP_US, PERIOD_US = 4000, 20_000
@@ -52,7 +52,7 @@ def fleet():
             name: Fake(name, vehicle) for name in ('wind', 'dynamics', 'hil_bridge')})
             for vehicle in presences]
         clock = LockstepClock(STEP_US, 0.0)
-        runner = run_groups(groups, clock, attendance=Attendance(presences))
+        runner = run_groups(groups, clock, presences=PresenceSchedule(presences))
 
         def step(until_us):
             clock.step((until_us - clock.complete_us) // STEP_US)

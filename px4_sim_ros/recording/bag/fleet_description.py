@@ -22,7 +22,7 @@ from px4_sim_ros.recording.bag.run_description import (
 )
 from px4_sim_ros.spec.configuration import Configuration, write_configuration
 from px4_sim_ros.spec.resources import DUMPER
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
 if typing.TYPE_CHECKING:       # a process of the graph only reads
     from px4_sim_ros.spec.flight_spec import FlightSpec
@@ -62,7 +62,7 @@ class FleetDescription:
         return self._first.world
 
     @property
-    def vehicles(self) -> list[Member]:
+    def vehicles(self) -> list[GraphVehicle]:
         """The vehicles with their graphs."""
         return vehicles_of(self)
 
@@ -120,9 +120,9 @@ def read_fleet_file(path: str | pathlib.Path) -> FleetDescription:
     return found
 
 
-def vehicles_of(description: RunDescription | FleetDescription) -> list[Member]:
+def vehicles_of(description: RunDescription | FleetDescription) -> list[GraphVehicle]:
     """Return the vehicles of a run with their graphs; one alone has no name."""
-    return [Member(name, run.graph, run.world, run.presence)
+    return [GraphVehicle(name, run.graph, run.world, run.presence)
             for name, run in description.members.items()]
 
 

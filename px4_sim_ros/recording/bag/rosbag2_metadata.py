@@ -3,7 +3,6 @@
 """The file `metadata.yaml` of a rosbag2 folder, version 9 (Jazzy)."""
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import json
@@ -13,6 +12,7 @@ import typing
 
 import yaml
 
+from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.resources import DUMPER, PACKAGE, parse_yaml
 
 FILE_NAME = 'metadata.yaml'
@@ -61,17 +61,8 @@ def replace(folder: pathlib.Path, text: bytes) -> None:
 
     :raises OSError: it cannot be written; the one before stays
     """
-    path = f'{folder}/{FILE_NAME}'
-    new = f'{path}.new'
-    try:
-        # Few calls of the system: at each of them the thread of the disk waits for the steps.
-        with open(new, 'wb', buffering=len(text)) as file:
-            file.write(text)
-        os.replace(new, path)
-    except OSError:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(new)
-        raise
+    with atomic_write.replaced(folder / FILE_NAME) as new:
+        new.write_bytes(text)
 
 
 def text_of(

@@ -28,7 +28,7 @@ from px4_sim_ros.spec.parameter_files import FlatParameters, default_parameters,
 from px4_sim_ros.spec.resources import DUMPER, parse_yaml
 from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import graph, side_topics
-from px4_sim_ros.step.attendance import ALWAYS, Presence
+from px4_sim_ros.step.presence import ALWAYS, Presence
 
 # Of what has run in place of a block, among the versions: this, and the name of the block.
 _NODE = 'node '

@@ -14,15 +14,13 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag.mcap_file import BEFORE_MESSAGE, MessageRecord
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.writer import NS_PER_US, BagWriter, Channel
-from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import COMMAND, Graph
 from px4_sim_ros.step.lane import Output
-
-# Lays out the steps of vehicles as records of messages in an MCAP file.
+from px4_sim_ros.step.presence import PresenceSchedule
 
 
 class StepRecords:
-    """Makes each record in one go, with the message in it."""
+    """Lays out steps as records of an MCAP file, each in one go with its message."""
 
     def __init__(
         self, vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]],
@@ -71,13 +69,13 @@ class StepWriter:
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
         on_failure: typing.Callable[[OSError], None],
         vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
-        attendance: Attendance | None = None,
+        presences: PresenceSchedule | None = None,
     ) -> None:
         self._writer, self._on_failure = writer, on_failure
         # The clock is of no vehicle.
         self._records = StepRecords({'': (graph, world), **(vehicles or {})}, writer.channels)
         self._vehicles = tuple(vehicles or ('',))
-        self._attendance = attendance or Attendance()
+        self._presences = presences or PresenceSchedule()
         self._commands = 0                 # that have come of the step
         self._step: list[Output] = []      # that is not complete
         self._later: list[Message] = []    # of topics that were added, of that step
@@ -101,7 +99,7 @@ class StepWriter:
                 self._commands += 1
             elif len(self._step) > 1:
                 continue                   # the first may be the last without vehicles
-            if self._commands == self._attendance.count(self._vehicles, time_us):
+            if self._commands == self._presences.count(self._vehicles, time_us):
                 self._end_step()
 
     def _end_step(self) -> None:
@@ -167,10 +165,10 @@ class StepBag(StepWriter):
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
         gather: typing.Callable[[int], list[Message]], on_written: typing.Callable[[], None],
         vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
-        attendance: Attendance | None = None,
+        presences: PresenceSchedule | None = None,
     ) -> None:
         super().__init__(
-            writer, graph, world, lambda error: on_written(), vehicles, attendance)
+            writer, graph, world, lambda error: on_written(), vehicles, presences)
         self._gather, self._on_written = gather, on_written
         self._reported_us = -1
         self._gathered_s = 0.0

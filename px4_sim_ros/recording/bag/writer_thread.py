@@ -13,9 +13,7 @@ from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import next_due_us, seconds_text
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.writer import BagWriter
-from px4_sim_ros.step.attendance import ALWAYS, Presence
-
-# Orders the messages of many topics by time, without blocking on any of them.
+from px4_sim_ros.step.presence import ALWAYS, Presence
 
 
 class LostError(RuntimeError):

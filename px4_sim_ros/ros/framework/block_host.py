@@ -16,9 +16,9 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.px4.shared_core import SharedCore
 from px4_sim_ros.spec.files import Files
-from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
 from px4_sim_ros.step.lane import NO_NODES, Lane, Output
+from px4_sim_ros.step.presence import PresenceSchedule
 from px4_sim_ros.step.runner import ALL_NODES, Runner
 from px4_sim_ros.step.slot import BlockSlot
 
@@ -42,11 +42,11 @@ class BlockHost:
     """
 
     def __init__(
-        self, shared_core: SharedCore | None = None, attendance: Attendance | None = None,
+        self, shared_core: SharedCore | None = None, presences: PresenceSchedule | None = None,
         files: typing.Mapping[str, Files] | None = None,
     ) -> None:
         self.files = collections.defaultdict(Files, files or {})
-        self.runner = Runner(port=self, attendance=attendance)
+        self.runner = Runner(port=self, presences=presences)
         self.shared_core = shared_core
         self.nodes: dict[str, BlockNode] = {}      # by vehicle, in the order of the graph table
         self._driver: ClockDriver | None = None
@@ -112,7 +112,7 @@ class BlockHost:
 
     def begin_anew(self) -> None:
         """Begin a new run, with the vehicles that were to be there."""
-        self.runner.attendance.reset()
+        self.runner.presences.reset()
         self.arrange()
 
     def arrange(self) -> None:

@@ -17,7 +17,7 @@ from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.lifecycle_node import StrictLifecycleNode
 from px4_sim_ros.ros.framework.polling import taken
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.attendance import Change
+from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.side_topics import RUN_STATUS
 
 # Which vehicles join and leave the world: published by the manager, read by the others.

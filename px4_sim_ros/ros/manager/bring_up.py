@@ -22,7 +22,7 @@ from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.lifecycle_client import ManagedNode, Sequence, TransitionError
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import ABSENCE, CLOCK
-from px4_sim_ros.step.members import Member, managed
+from px4_sim_ros.step.graph_vehicles import GraphVehicle, managed
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager.encounter_watch import EncounterWatch
@@ -43,7 +43,7 @@ class BringUp:
     """The managed nodes of a graph, and what is done with all of them."""
 
     def __init__(
-        self, manager: ManagerNode, members: typing.Sequence[Member], driver: ClockDriver,
+        self, manager: ManagerNode, members: typing.Sequence[GraphVehicle], driver: ClockDriver,
         encounters: EncounterWatch | None,
     ) -> None:
         self._manager, self._driver, self._encounters = manager, driver, encounters
@@ -151,7 +151,7 @@ class BringUp:
         return ''
 
 
-def _part_of(member: Member, status: NodeStatus) -> NodeStatus:
+def _part_of(member: GraphVehicle, status: NodeStatus) -> NodeStatus:
     """Return the recorder's status of the topics of one vehicle."""
     names = {member.full(name): name for name in (*member.graph.topics, ABSENCE)}
 
@@ -163,7 +163,7 @@ def _part_of(member: Member, status: NodeStatus) -> NodeStatus:
         matched=own(status.matched), remapped=own(status.remapped))
 
 
-def _check_world(member: Member, statuses: typing.Mapping[str, NodeStatus]) -> None:
+def _check_world(member: GraphVehicle, statuses: typing.Mapping[str, NodeStatus]) -> None:
     """Check that the nodes of a vehicle have the same parameters of world and vehicle."""
     for name, status in statuses.items():
         if member.full(name) == name and member.vehicle:

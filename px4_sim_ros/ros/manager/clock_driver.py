@@ -21,7 +21,7 @@ from px4_sim_ros.ros.framework.endpoints import connections_of
 from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 from px4_sim_ros.step.runner import WakeExchange
 from px4_sim_ros.step.slot import StampSynchronizer, inputs_of
 
@@ -40,7 +40,7 @@ class ClockDriver:
         self.commands: dict[str, StampSynchronizer] = {}
         """By vehicle what collects the command that ends a step, if another process sends it."""
 
-    def open(self, members: typing.Sequence[Member]) -> None:
+    def open(self, members: typing.Sequence[GraphVehicle]) -> None:
         """Make the endpoints."""
         first = members[0]
         # The clock is of no vehicle; all have the same.
@@ -57,7 +57,7 @@ class ClockDriver:
             self._subscribe(member)
         self._host.arrange()
 
-    def _subscribe(self, member: Member) -> None:
+    def _subscribe(self, member: GraphVehicle) -> None:
         """Subscribe to what ends a step, as far as it comes from elsewhere."""
         remote = [i for i in inputs_of(
             member.graph.nodes['manager'], member.graph, member.world)

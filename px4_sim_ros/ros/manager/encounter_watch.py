@@ -19,7 +19,7 @@ from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import TOPICS
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
 _TRUTH = TOPICS['ground_truth/odom']
 
@@ -36,7 +36,7 @@ class EncounterWatch:
     ) -> None:
         self._node, self._host, self._encounters = node, host, encounters
         self._publish_line = publish_line
-        self._attendance = host.runner.attendance
+        self._presences = host.runner.presences
         self._publisher = node.create_publisher(
             DiagnosticStatus, side_topics.ENCOUNTERS.name, qos.LATCHED_LOG)
         self._read = codecs.decoder(_TRUTH, lambda data: deserialize_message(data, Odometry))
@@ -44,7 +44,7 @@ class EncounterWatch:
         self._subscriptions: dict[str, Subscription] = {}          # by vehicle
         self._places: dict[int, dict[str, Vector]] = {}            # by time, while one is missing
 
-    def open(self, members: typing.Sequence[Member]) -> None:
+    def open(self, members: typing.Sequence[GraphVehicle]) -> None:
         """Subscribe to the truth of the vehicles of other processes."""
         self._names = [member.vehicle for member in members]
         for member in members:
@@ -71,11 +71,11 @@ class EncounterWatch:
         """Look at the step that is complete, and at those before that were not all there."""
         for vehicle, lane in self._host.runner.lanes.items():
             truth = lane.values.get(_TRUTH.name)
-            if truth is not None and self._attendance.has(vehicle, time_us):
+            if truth is not None and self._presences.has(vehicle, time_us):
                 self._places.setdefault(time_us, {})[vehicle] = truth.position_enu
         self._take()
         for whole_us in sorted(t for t, its in self._places.items() if len(its) >= (
-                self._attendance.count(self._names, t))):
+                self._presences.count(self._names, t))):
             places = self._places.pop(whole_us)
             for encounter in self._encounters.step(
                     whole_us, [places.get(name) for name in self._names]):

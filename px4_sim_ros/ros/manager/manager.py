@@ -28,7 +28,7 @@ from px4_sim_ros.ros.manager.supervision import Supervision
 from px4_sim_ros.ros.manager.vehicle_control import VehicleControl
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
 # How a run begins, begins again and ends: what the manager does step by step with all nodes.
 
@@ -112,7 +112,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
     """
 
     def __init__(
-        self, name: str, host: BlockHost, vehicles: typing.Sequence[Member] = (),
+        self, name: str, host: BlockHost, vehicles: typing.Sequence[GraphVehicle] = (),
         encounters: Encounters | None = None,
     ) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
@@ -130,7 +130,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
             None if encounters is None else EncounterWatch(
                 self, host, encounters, self.publish_line))
         self._bring_up = BringUp(
-            self, vehicles or [Member('', graph.of_instances(world.node_counts), world)],
+            self, vehicles or [GraphVehicle('', graph.of_instances(world.node_counts), world)],
             self.driver, self._encounters)
         self.vehicle_control = None if not vehicles else VehicleControl(
             self, self, host.runner, self.driver, self._bring_up.nodes,

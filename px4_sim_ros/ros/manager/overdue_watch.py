@@ -12,7 +12,7 @@ from px4_sim_ros.ros.manager import sequences
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.lifecycle_client import SequenceRunner
 from px4_sim_ros.step.graph import Graph
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
 # Finds the node that blocks a step.
 
@@ -120,7 +120,7 @@ class OverdueWatch:
     """Asks all nodes when a step is overdue, and now and then while time is paused."""
 
     def __init__(
-        self, members: typing.Sequence[Member], nodes: sequences.Nodes, driver: ClockDriver,
+        self, members: typing.Sequence[GraphVehicle], nodes: sequences.Nodes, driver: ClockDriver,
         on_overdue: typing.Callable[[Overdue], None],
         on_cleared: typing.Callable[[Overdue], None],
         republish: typing.Callable[[str], None],

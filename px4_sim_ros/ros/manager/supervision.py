@@ -19,7 +19,7 @@ from px4_sim_ros.ros.manager.lifecycle_client import has_left
 from px4_sim_ros.ros.manager.overdue_watch import Overdue, OverdueWatch
 from px4_sim_ros.ros.manager.recorder_watch import RecorderWatch
 from px4_sim_ros.ros.manager.run_control import RunControl
-from px4_sim_ros.step.members import managed
+from px4_sim_ros.step.graph_vehicles import managed
 from px4_sim_ros.step.pacing import PaceWatch
 from px4_sim_ros.step.repeatability import NonRepeatability
 

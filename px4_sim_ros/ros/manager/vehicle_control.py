@@ -20,7 +20,7 @@ from px4_sim_ros.ros.framework.status_client import ChangeTeller
 from px4_sim_ros.ros.manager import sequences
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.lifecycle_client import ManagedNode, Sequence, TransitionError
-from px4_sim_ros.step.attendance import Change
+from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.runner import Runner
 
 VERBS = {'add': 'added', 'remove': 'removed', 'restart': 'restarted'}
@@ -74,7 +74,7 @@ class VehicleControl:
     def there(self) -> list[str]:
         """Return the vehicles that take part in the next step."""
         clock = self._driver.clock
-        return [vehicle for vehicle in self._vehicles if self._runner.attendance.has(
+        return [vehicle for vehicle in self._vehicles if self._runner.presences.has(
             vehicle, clock.complete_us + clock.step_us)]
 
     def away(self) -> list[str]:
@@ -106,7 +106,7 @@ class VehicleControl:
         if self._owner.phase is not RunState.RUNNING or self._owner.is_busy:
             return f'cannot {verb} {vehicle} now: another change is under way, or the run ends'
         if verb == 'add':
-            joins_us = self._runner.attendance.of(vehicle).joins_us
+            joins_us = self._runner.presences.of(vehicle).joins_us
             if vehicle in there:
                 return f'{vehicle} is in the world already'
             if joins_us is not None and joins_us > self._driver.clock.complete_us:

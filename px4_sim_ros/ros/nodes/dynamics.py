@@ -25,9 +25,9 @@ from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.spec.compile_ahead import compile_motion, not_compiled
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US
 
 # Notices that the manager, who watches all others, has gone silent itself.

@@ -34,8 +34,8 @@ from px4_sim_ros.ros.manager.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.spec.configuration import NodeConfiguration
 from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import graph, side_topics
-from px4_sim_ros.step.attendance import Change, Presence
-from px4_sim_ros.step.members import Member
+from px4_sim_ros.step.graph_vehicles import GraphVehicle
+from px4_sim_ros.step.presence import Change, Presence
 
 # Of wall time. Less than the world needs for the steps that it may be ahead.
 _WAKE_S = 0.025
@@ -55,9 +55,9 @@ class RecorderNode(PollingNode, GraphNode):
         self._host, self._gets_values = host, False
         self._step_subscriptions: dict[str, Subscription] = {}
         self._side_subscriptions: dict[str, Subscription] = {}
-        self._members: list[Member] = []        # the vehicles; one alone has no name
+        self._members: list[GraphVehicle] = []        # the vehicles; one alone has no name
         self._changes: Subscription | None = None
-        self._absences: dict[str, Member] = {}  # by the topic on which its sensors say that
+        self._absences: dict[str, GraphVehicle] = {}  # by the topic on which its sensors say that
         super().__init__(name)
         self._collector: ReorderBuffer | None = None       # while it takes part in the steps
         self._bag: BagThread | StepBag | None = None
@@ -76,7 +76,7 @@ class RecorderNode(PollingNode, GraphNode):
         with within('recorder.run_file'):
             self._run = read_run_file(self._own.run_file)
         self._members = (self._run.vehicles if isinstance(self._run, FleetDescription)
-                         else [Member('', nodes, configuration.world)])
+                         else [GraphVehicle('', nodes, configuration.world)])
         new_folder(self._next_folder())
         self._gets_values = all(
             self._host.hands_over(
@@ -114,7 +114,7 @@ class RecorderNode(PollingNode, GraphNode):
             self._host.recording = StepBag(
                 writer, self._graph, world, self._gather_beside, self._announce, {
                     its.vehicle: (its.graph, its.world) for its in self._members if its.vehicle},
-                self._host.runner.attendance)
+                self._host.runner.presences)
             return self._host.recording
         self._collector = ReorderBuffer(
             {name: topic.period_us(world.step_us, world.periods_us)

@@ -29,8 +29,8 @@ from px4_sim_ros.ros.framework.session import make_executor, ros_session
 from px4_sim_ros.ros.framework.status_client import StatusClient
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.step import graph, side_topics
-from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.graph import qualified
+from px4_sim_ros.step.presence import Change
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
 _POSE = graph.TOPICS['ground_truth/pose']

@@ -6,14 +6,14 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.attendance import ALWAYS, Attendance, Presence
 from px4_sim_ros.step.graph import Graph, qualified
+from px4_sim_ros.step.presence import ALWAYS, Presence, PresenceSchedule
 
-OF_WORLD = 'manager', 'recorder'
+WORLD_NODES = 'manager', 'recorder'
 """The nodes that there are once, however many vehicles there are; they have no namespace then."""
 
 
-class Member(typing.NamedTuple):
+class GraphVehicle(typing.NamedTuple):
     """A vehicle of a graph."""
 
     vehicle: str               # its namespace, '' for one alone
@@ -25,11 +25,11 @@ class Member(typing.NamedTuple):
     def nodes(self) -> tuple[str, ...]:
         """The managed nodes of the vehicle, in the order of a step; of one alone all."""
         return tuple(name for name in self.graph.managed
-                     if not (self.vehicle and name in OF_WORLD))
+                     if not (self.vehicle and name in WORLD_NODES))
 
     def full(self, name: str) -> str:
         """Return the name that one of its nodes has among those of all vehicles."""
-        return name if name in OF_WORLD else qualified(self.vehicle, name)
+        return name if name in WORLD_NODES else qualified(self.vehicle, name)
 
     def own(self, by_name: typing.Mapping[str, _Value]) -> dict[str, _Value]:
         """Return the values of its nodes, by their own names, from those of all."""
@@ -37,9 +37,9 @@ class Member(typing.NamedTuple):
                 if self.full(name) in by_name}
 
 
-def attendance_of(members: typing.Iterable[Member]) -> Attendance:
+def presences_of(members: typing.Iterable[GraphVehicle]) -> PresenceSchedule:
     """Return who is in the world when, as it is planned."""
-    return Attendance({member.vehicle: member.presence for member in members})
+    return PresenceSchedule({member.vehicle: member.presence for member in members})
 
 
 def own_name(vehicle: str, full_name: str) -> str:
@@ -53,7 +53,7 @@ def own_name(vehicle: str, full_name: str) -> str:
 _Value = typing.TypeVar('_Value')
 
 
-def process_groups(members: typing.Sequence[Member], mode: str) -> list[list[str]]:
+def process_groups(members: typing.Sequence[GraphVehicle], mode: str) -> list[list[str]]:
     """Return which nodes share a process in the modes `composed` and `separate`.
 
     Of a fleet each vehicle stands for all of its nodes, and is a process in `separate`.
@@ -66,7 +66,7 @@ def process_groups(members: typing.Sequence[Member], mode: str) -> list[list[str
     return [names] if mode == 'composed' else [[name] for name in names]
 
 
-def managed(members: typing.Sequence[Member]) -> list[str]:
+def managed(members: typing.Sequence[GraphVehicle]) -> list[str]:
     """Return all managed nodes: those of a vehicle in the order of a step, the recorder last."""
     names = [member.full(name) for member in members for name in member.nodes]
     has_recorder = any('recorder' in member.graph.nodes for member in members)

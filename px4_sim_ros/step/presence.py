@@ -39,7 +39,7 @@ class Change(typing.NamedTuple):
         return self.by_hand or ('it joins' if self.joins else 'it leaves')
 
 
-class Attendance:
+class PresenceSchedule:
     """Who is in the world, by namespace; a vehicle that is not named is always there."""
 
     def __init__(self, planned: typing.Mapping[str, Presence] | None = None) -> None:
