@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -44,7 +45,9 @@ def fly(messages, tmp_path, monkeypatch):
         stack.enter_context(domain_claim.choose())
         environment = os.environ | ros_environment()
 
-        def flown(*words, record=False, once_armed=(), example='px4_offboard'):
+        def flown(
+            *words, record=False, once_armed=(), example='px4_offboard', stops=False,
+        ):
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
             folder.mkdir()
             node = subprocess.Popen(
@@ -63,6 +66,11 @@ def fly(messages, tmp_path, monkeypatch):
                         wait_for_line(node, 'armed')
                     for word in once_armed:
                         assert run(word).returncode == 0, word
+                    if stops:
+                        wait_for_line(node, 'armed')
+                        node.send_signal(signal.SIGSTOP)
+                        wait_for_line(flight, 'which is awaited; its last is of t = ')
+                        node.send_signal(signal.SIGCONT)
                     said, _ = flight.communicate(timeout=300)
             finally:
                 node.terminate()
@@ -100,11 +108,13 @@ def test_a_controller_that_answers_px4_repeats(fly):
 @pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
-def test_a_pause_and_a_reset_change_nothing(fly):
+def test_a_pause_a_reset_and_a_node_that_is_late_change_nothing(fly):
     words = '--px4-topics', AWAITED, '--mode', 'composed', '--speed-factor', '5'
     through = fly(*words, once_armed=('pause', 'resume', 'reset'))
     assert through['repeatable'], through['not_repeatable_because']
-    assert through['fingerprint'] == fly('--px4-topics', AWAITED, '--mode', 'core')['fingerprint']
+    late = fly('--px4-topics', AWAITED, '--mode', 'core', stops=True)
+    assert late['repeatable'], late['not_repeatable_because']
+    assert through['fingerprint'] == late['fingerprint']
 
 
 @pytest.mark.process

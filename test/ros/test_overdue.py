@@ -65,6 +65,18 @@ def test_a_step_that_is_held_knowingly():
     assert found.sentence.endswith(': nobody is there')
 
 
+def test_who_acts_before_the_bridge_may_be_what_waits():
+    nodes = graph.of_instances({'px4_topics': 1})
+    everyone = {name: waiting('ground_truth/odom', time_us=T + 4000) for name in nodes.managed}
+    found = find_overdue(nodes, everyone | {
+        'hil_bridge': waiting('imu/data_raw'), 'px4_topics': NodeStatus(
+            state='active', holds='/mine has not published /fmu/in/x for t = 12.004000 s'),
+    }, 'actuators/command', T, LAST, 4000)
+    assert found == Overdue(
+        'px4_topics', 'hil_bridge has not published actuators/command for t = 12.004000 s; its last'
+        ' was 12.000000 s: /mine has not published /fmu/in/x for t = 12.004000 s')
+
+
 def test_none_was_published_yet():
     found = find_overdue(GRAPH, {'hil_bridge': None}, 'actuators/command', 4000, -1, 4000)
     assert found.sentence == ('hil_bridge has not published actuators/command for t = 0.004000 s;'

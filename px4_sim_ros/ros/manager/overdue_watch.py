@@ -49,6 +49,10 @@ def find_overdue(
             return Overdue(node, f'{sentence}; it does not answer')
         if status.holds:
             return Overdue(node, f'{sentence}: {status.holds}', holds=True)
+        for guest, spec in graph.nodes.items():        # which acts before it
+            beside = statuses.get(guest) if spec.beside == node else None
+            if beside is not None and beside.holds:
+                return Overdue(guest, f'{sentence}: {beside.holds}')
         if (0 < status.waits_for_us < time_us and not status.problem
                 and not graph.nodes[node].model):      # sensors continue where they are
             return _begun_anew(node, status.waits_for_us)
