@@ -38,7 +38,7 @@ def test_the_picture_of_the_graph_is_that_of_the_code(tmp_path):
                    for path in (tmp_path / 'graph.svg', ROOT / 'docs' / 'pictures' / 'graph.svg'))
     assert sorted(drawn) == sorted(kept)
     names = {name.replace('_', ' ') for name in graph.NODES} - {
-        'player', 'recorder', 'scenario', 'scenario player', 'wake player'}
+        'player', 'px4 topics', 'recorder', 'scenario', 'scenario player', 'wake player'}
     assert names <= set(kept)
     inside = {t.name for t in graph.TOPICS.values()
               if t.period != 'display' and t.publisher != 'scenario' and not t.wanted_by}

@@ -54,8 +54,8 @@ def test_one_that_ends_before_its_threads_are_looked_up_is_asked_in_vain():
         def send_signal(self, number):
             signals.append(number)
 
-    px4 = Px4Process.of('PX4', Process())
-    px4._goes_first = True
+    px4 = Px4Process.__new__(Px4Process)
+    px4._process, px4._goes_first = Process(), True
     px4.ask_to_end()
     assert signals == [signal.SIGTERM]
 
@@ -94,7 +94,7 @@ def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
         assert shared_core_of(instance) == core
     build = pathlib.Path('build')
     assert world_parameters(Px4(build, 'repeatable'))['hil_bridge']['shares_core'] is True
-    assert world_parameters(Px4(build)) == {}
+    assert 'hil_bridge' not in world_parameters(Px4(build))
 
 
 @pytest.mark.parametrize(('tag', 'model'), [
