@@ -21,8 +21,10 @@ def replaced(path: pathlib.Path) -> typing.Iterator[pathlib.Path]:
     try:
         yield new
         os.replace(new, path)
-    except BaseException:
+    except BaseException as error:
         new.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)         # a disk that is full does not say which file
         raise
 
 

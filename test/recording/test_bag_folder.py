@@ -90,8 +90,10 @@ def summary(path):
 def test_what_fails_leaves_the_file_of_before(write, tmp_path):
     path = tmp_path / 'a.txt'
     atomic_write.write(path, 'before')
-    with largest_file(1000), pytest.raises((OSError, KeyboardInterrupt)):
+    with largest_file(1000), pytest.raises((OSError, KeyboardInterrupt)) as failed:
         write(path)
+    if isinstance(failed.value, OSError) and failed.value.errno:
+        assert failed.value.filename == str(path)
     assert path.read_text() == 'before'
     assert list(tmp_path.iterdir()) == [path]
     if write is not write_interrupted:
