@@ -16,6 +16,8 @@ import locks
 import longest_first
 import pytest
 
+from px4_sim_ros.spec import ros_environment
+
 
 def _own_domain():
     """Return a ROS domain that no other run of the tests on this machine uses, and its lock."""
@@ -47,7 +49,7 @@ os.environ['ROS_DOMAIN_ID'] = str(_DOMAIN)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 # Tests that use ROS, and their children, find each other as the commands do.
-os.environ.setdefault('FASTRTPS_DEFAULT_PROFILES_FILE', str(ROOT / 'config' / 'fastdds.xml'))
+os.environ.setdefault(*ros_environment.profile())
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
 # Child processes import the package as well.
 os.environ['PYTHONPATH'] = os.pathsep.join(

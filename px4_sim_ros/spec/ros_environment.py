@@ -3,13 +3,17 @@
 """The environment of ROS processes: how they discover each other, and with which threads."""
 from __future__ import annotations
 
+import importlib.metadata
 import os
 
 from px4_sim_ros.process import blas_threads
 from px4_sim_ros.spec.resources import config_directory
 
-# What Fast DDS calls the file of its settings: to Jazzy, and since Kilted.
-_PROFILES = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE'
+# What Fast DDS calls the file of its settings, and ours for it: to Jazzy, and since Kilted. A file
+# with a name of the other kind is refused as a whole.
+_PROFILES = {'FASTRTPS_DEFAULT_PROFILES_FILE': 'fastdds.xml',
+             'FASTDDS_DEFAULT_PROFILES_FILE': 'fastdds3.xml'}
+_LAST_RCLPY_OF_JAZZY = 7
 _RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 _CHOICES = (
     'FASTDDS_BUILTIN_TRANSPORTS', _RANGE, 'ROS_LOCALHOST_ONLY', 'ROS_STATIC_PEERS',
@@ -27,6 +31,14 @@ def ros_environment() -> dict[str, str]:
     settings = {item for item in environment.items() if item[0] in (*_PROFILES, *_CHOICES)}
     if settings - {_SET_BY_ROS}:
         return environment
-    profile = str(config_directory() / 'fastdds.xml')
     # With SUBNET, also by default, ROS tells the network of them whatever the profile says.
-    return environment | dict.fromkeys(_PROFILES, profile) | {_RANGE: 'SYSTEM_DEFAULT'}
+    return environment | dict([profile()]) | {_RANGE: 'SYSTEM_DEFAULT'}
+
+
+def profile() -> tuple[str, str]:
+    """Return the variable that names the settings of the installed Fast DDS, and their file."""
+    found = [distribution.version for name in ('rclpy', 'ros-rclpy')
+             for distribution in importlib.metadata.distributions(name=name)]
+    is_of_jazzy = not found or int(found[0].partition('.')[0]) <= _LAST_RCLPY_OF_JAZZY
+    variable, name = list(_PROFILES.items())[not is_of_jazzy]
+    return variable, str(config_directory() / name)

@@ -1,12 +1,14 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Whose settings of discovery hold for the processes of a graph, and who hears of these."""
+import importlib.metadata
 import os
 import pathlib
 import socket
 import subprocess
 import sys
 import time
+import types
 
 import psutil
 import pytest
@@ -19,7 +21,6 @@ from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.spec.ros_environment import ros_environment
 
-PROFILE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 # As `setup.bash` of an installed ROS 2 leaves it.
 SOURCED = {RANGE: 'SUBNET'}
@@ -47,9 +48,28 @@ def environment(monkeypatch):
     return with_settings
 
 
+@pytest.mark.parametrize('version, variable, file', [
+    ('7.1.6', 'FASTRTPS_DEFAULT_PROFILES_FILE', 'fastdds.xml'),
+    ('9.1.2', 'FASTDDS_DEFAULT_PROFILES_FILE', 'fastdds3.xml')])
 @pytest.mark.parametrize('settings', [{}, {'ROS_DOMAIN_ID': '7'}, SOURCED])
-def test_who_has_chosen_nothing_gets_our_profile(settings, environment):
-    assert environment(settings)[PROFILE] == str(config_directory() / 'fastdds.xml')
+def test_who_has_chosen_nothing_gets_our_profile(
+        settings, version, variable, file, environment, monkeypatch):
+    monkeypatch.setattr(importlib.metadata, 'distributions', lambda name: [
+        types.SimpleNamespace(version=version)][:name == 'ros-rclpy'])
+    found = environment(settings)
+    assert found[variable] == str(config_directory() / file)
+    assert len({name for name in found if name.endswith('_PROFILES_FILE')}) == 1
+
+
+def test_both_profiles_say_the_same():
+    """Fast DDS 3 has other names for two of the settings."""
+    jazzy, since = ((config_directory() / name).read_text()
+                    for name in ('fastdds.xml', 'fastdds3.xml'))
+    for before, after in (('nackSupressionDuration', 'nack_supression_duration'),
+                          ('heartbeatPeriod', 'heartbeat_period')):
+        assert before in jazzy
+        jazzy = jazzy.replace(before, after)
+    assert since == jazzy
 
 
 @pytest.mark.parametrize('name, value', [
@@ -58,7 +78,7 @@ def test_who_has_chosen_nothing_gets_our_profile(settings, environment):
 def test_a_choice_holds(name, value, environment):
     chosen = SOURCED | {name: value}
     found = environment(chosen)
-    assert PROFILE not in found and found.items() >= chosen.items()
+    assert 'PROFILES_FILE' not in str(found) and found.items() >= chosen.items()
 
 
 def test_it_is_the_same_for_the_children_of_a_child(environment):
