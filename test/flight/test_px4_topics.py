@@ -120,7 +120,7 @@ def test_a_pause_a_reset_and_a_node_that_is_late_change_nothing(fly):
 @pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
-@pytest.mark.parametrize('mode', ['core', 'composed'])
+@pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])
 def test_each_message_of_px4_has_the_time_of_a_step_and_joins_with_the_truth(fly, mode):
     bag = BagReader(fly('--px4-topics', AWAITED, '--mode', mode, record=True)['recording'])
     before = f'px4_{INSTANCE}/fmu'

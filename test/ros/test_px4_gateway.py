@@ -9,9 +9,12 @@ import time
 
 import pytest
 import rclpy
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import UInt8MultiArray
 
 from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
+from px4_sim_ros.messages.px4_records import Px4Record
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
@@ -117,6 +120,13 @@ def test_a_node_with_another_definition_is_named_with_both(messages, nodes, monk
     assert said == [f'/fmu/out/wind: /other has another px4_msgs/msg/Wind than this PX4'
                     f' (RIHS01_aaaaaaaaa, not {ours[:16]}); build its px4_msgs from the messages of'
                     ' this PX4']
+
+
+def test_a_recorder_in_another_process_gets_them_whole():
+    record = Px4Record(12_000, '/fmu/out/wind', 'px4_msgs/msg/Wind', b'\0\1\0\0' + bytes(range(9)))
+    data = record.packed()
+    assert Px4Record.unpacked(data) == record
+    assert len(deserialize_message(data, UInt8MultiArray).data) == len(data) - 16
 
 
 @pytest.mark.process

@@ -26,6 +26,11 @@ LATCHED_LOG = QoSProfile(
 LATEST = QoSProfile(
     reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1)
 
+# The same from its first message on, for a recorder.
+DEEP_LATCHED = QoSProfile(
+    reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=2000,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
 # PX4's own topics: as an agent offers them, and so that each publisher fits.
 OF_PX4 = QoSProfile(
     reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1,

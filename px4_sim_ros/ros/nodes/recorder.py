@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import pathlib
 import typing
@@ -14,7 +15,10 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
+from px4_sim_ros.link.xrce.block import TopicsParameters
+from px4_sim_ros.messages import px4_records
 from px4_sim_ros.messages.diagnostics import ERROR, OK
+from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import within
 from px4_sim_ros.process.new_folder import make_folder, new_folder
@@ -55,6 +59,9 @@ class RecorderNode(PollingNode, GraphNode):
         self._host, self._gets_values = host, False
         self._step_subscriptions: dict[str, Subscription] = {}
         self._side_subscriptions: dict[str, Subscription] = {}
+        self._px4_subscriptions: dict[str, Subscription] = {}      # by vehicle
+        self._of_px4: list[Message] = []        # of steps that are not complete
+        self._known_definitions: dict[str, Px4Definitions] = {}
         self._members: list[GraphVehicle] = []        # the vehicles; one alone has no name
         self._changes: Subscription | None = None
         self._absences: dict[str, GraphVehicle] = {}  # by the topic on which its sensors say that
@@ -84,6 +91,7 @@ class RecorderNode(PollingNode, GraphNode):
             for member in self._members for topic in member.graph.topics.values())
         self._subscribe()
         self._subscribe_beside()
+        self._subscribe_to_px4()
         if self._members[0].vehicle and not self._gets_values and self._changes is None:
             self._changes = status_client.hear(self, self._on_change)
 
@@ -122,7 +130,8 @@ class RecorderNode(PollingNode, GraphNode):
             world.step_us, WINDOW_STEPS * world.step_us, {
                 its.full(name): its.presence for its in self._members
                 for name in its.graph.topics if its.full(name) != graph.CLOCK})
-        return BagThread(writer, self._gather, self._announce)
+        self._of_px4.clear()
+        return BagThread(writer, functools.partial(self._gather, writer), self._announce)
 
     def deactivate(self) -> None:
         """Finish the bag."""
@@ -185,6 +194,34 @@ class RecorderNode(PollingNode, GraphNode):
                     message_class(topic.type), topic.name if of_world else name,
                     qos.LATCHED_LOG if topic.latched else qos.LOOP)
 
+    def _subscribe_to_px4(self) -> None:
+        """Subscribe to PX4's own topics, as far as they come from other processes."""
+        for member in () if self._gets_values else self._members:
+            if graph.TOPICS_OF_PX4 in member.graph.nodes and (
+                    member.vehicle not in self._px4_subscriptions):
+                self._px4_subscriptions[member.vehicle] = self.create_polled_subscription(
+                    message_class(px4_records.TYPE), member.full(px4_records.TOPIC),
+                    qos.DEEP_LATCHED)
+
+    def _take_of_px4(self, writer: BagWriter, complete_us: int) -> list[Message]:
+        """Return the messages of PX4's own topics of the steps that are complete."""
+        for vehicle, subscription in self._px4_subscriptions.items():
+            for data in taken(subscription):
+                time_us, topic, kind, content = px4_records.Px4Record.unpacked(data)
+                if topic not in writer.channels:
+                    writer.add_topic(topic, kind, self._definitions(vehicle).text(kind))
+                self._of_px4.append(Message(topic, time_us, content))
+        complete = [m for m in self._of_px4 if m.time_us <= complete_us]
+        self._of_px4 = [m for m in self._of_px4 if m.time_us > complete_us]
+        return complete
+
+    def _definitions(self, vehicle: str) -> Px4Definitions:
+        if vehicle not in self._known_definitions:
+            topics = self._run.members[vehicle].configuration({}).of_node(
+                graph.TOPICS_OF_PX4, TopicsParameters)
+            self._known_definitions[vehicle] = Px4Definitions(topics.messages)
+        return self._known_definitions[vehicle]
+
     def _wake(self) -> None:
         if self._bag is not None:
             self._bag.wake()
@@ -192,6 +229,7 @@ class RecorderNode(PollingNode, GraphNode):
     def _discard(self) -> None:
         """Forget what the run before has left; what is latched is of this one as well."""
         passing = [self._side_subscriptions[side_topics.DIAGNOSTICS.name]]
+        passing += self._px4_subscriptions.values()
         for subscription in [*self._step_subscriptions.values(), *passing]:
             for _ in taken(subscription):
                 pass
@@ -203,7 +241,7 @@ class RecorderNode(PollingNode, GraphNode):
                 for name, subscription in self._side_subscriptions.items()
                 for data in taken(subscription)]
 
-    def _gather(self) -> list[Message]:
+    def _gather(self, writer: BagWriter) -> list[Message]:
         """Return the messages of all steps that are whole by now."""
         collector = self._collector
         if collector is None:
@@ -219,6 +257,9 @@ class RecorderNode(PollingNode, GraphNode):
                     collector.add(name, serialised_stamp_us(data), data)
         messages = collector.take()
         self._last_step_us = collector.complete_us
+        if self._px4_subscriptions:
+            messages += self._take_of_px4(writer, collector.complete_us)
+            messages.sort(key=lambda message: message.time_us)
         return messages
 
     def _add_absence(self, collector: ReorderBuffer, name: str, data: bytes) -> None:
