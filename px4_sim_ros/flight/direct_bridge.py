@@ -15,7 +15,6 @@ from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.link.hil.burst_code import HERE, InProcess
 from px4_sim_ros.link.hil.server import HilServer
-from px4_sim_ros.link.ports import LOCAL
 
 
 class DirectServer(HilServer):
@@ -48,8 +47,8 @@ class DirectServer(HilServer):
 
     @property
     def peer(self) -> tuple[str, int] | None:
-        """Where the autopilot is; it has no port."""
-        return (LOCAL, 0) if self._is_open else None
+        """None: no other process is connected."""
+        return None
 
     def accept(self, timeout_s: float = 0.0) -> bool:
         """Return that the autopilot is there: a new one, if that before was retired."""

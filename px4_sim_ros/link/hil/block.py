@@ -217,7 +217,7 @@ class HilBlock(Block):
         link = self.link
         if link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
             self._hil_frames.keep_truth(inputs['ground_truth/odom'])
-        if 'battery_state' in inputs and not self.has_autopilot:
+        if 'battery_state' in inputs:
             link.battery.send(inputs['battery_state'], link.server.peer_host)
 
     def _look_for_faults(self, faults: Faults) -> None:

@@ -172,11 +172,11 @@ class Bursts:
     def _plan(self, time_us: int, until_us: float) -> _Plan:
         """Return the steps that are possible up to a time."""
         cast = self.cast
-        for slot, noise in zip(cast.taken[2:], self._noises[2:]):
+        for slot, noise in zip(cast.taken[2:], self._noises[3:]):
             until_us = min(until_us, slot.next_us + (noise.left - 1) * slot.period_us)
         until_us = min(
             until_us, self._frames.arrival_us(),
-            time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:2])) * self.step_us)
+            time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:3])) * self.step_us)
         acting: list[BlockSlot] = []
         for group in cast[1:]:
             for slot in group:
@@ -242,9 +242,9 @@ class Bursts:
         models = {type(block.model): block.model for block in others}
         periods_us = {
             kind: slot.period_us for kind, slot in zip(models, cast.taken[2:])}
-        self._noises: list[NoiseRows] = [
-            *self._imu.noise, *(block.model.noise for block in others)]
         dynamics = motion.dynamics
+        self._noises: list[NoiseRows] = [
+            *self._imu.noise, dynamics.shaking, *(block.model.noise for block in others)]
         memory, plant, anchors = dynamics.arrays
         self._state_at, self._size = memory.state_at, len(memory.all)
         field_rows, pressure_rows = (
@@ -252,7 +252,8 @@ class Bursts:
             for kind in (Magnetometer, Barometer))
         accel, gyro = self._imu.noise
         self.arrays = code.Arrays(
-            memory.all, np.zeros(IMU_NUMBERS), accel.rows, gyro.rows, demand_table(self._vehicle),
+            memory.all, plant.rotors, dynamics.shaking.rows, np.zeros(IMU_NUMBERS), accel.rows,
+            gyro.rows, demand_table(self._vehicle),
             np.zeros((_MOST_STEPS, self._size + code.ROW)), field_rows, pressure_rows,
             np.zeros(16), np.zeros(code.REALS), sensing_record(self._imu, *models.values()),
             np.zeros(code.NUMBERS + 2, np.int64), np.zeros(1, np.int64),
@@ -266,7 +267,7 @@ class Bursts:
             periods_us.get(kind, 0) for kind in (Magnetometer, Barometer))
         n[code.BATTERY_US] = motion.battery_period_us if self._vehicle.battery is not None else 0
         # Where the noise of each is next.
-        self._places = [code.ACCEL_AT, code.GYRO_AT, *(
+        self._places = [code.ACCEL_AT, code.GYRO_AT, code.SHAKING_AT, *(
             {Magnetometer: code.FIELD_AT, Barometer: code.PRESSURE_AT}[kind] for kind in models)]
         self.arrays.reals[code.SUBSTEP_S], n[code.SUBSTEPS], n[code.IS_RK4] = dynamics.substeps
         n[code.STATE_AT], n[code.OUTPUTS_AT] = memory.state_at, memory.outputs_at

@@ -34,6 +34,7 @@ from px4_sim_ros.model.body.demand import set_references
 from px4_sim_ros.model.body.felt import ACCEL_NOISE, GYRO_NOISE, SAMPLE
 from px4_sim_ros.model.body.motion_memory import BUS_CURRENT, IN_VORTEX_RING
 from px4_sim_ros.model.body.plant import Plant
+from px4_sim_ros.model.body.rotors import SHAKING
 from px4_sim_ros.model.environment import atmosphere
 from px4_sim_ros.model.sensors.sensing import (
     limit_imu,
@@ -49,7 +50,7 @@ step were not sent as a whole; the motion has left all bounds."""
 
 # Numbers of a burst, 64-bit integers. What is given:
 (SOCKET, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST, PREFIX,
- ACCEL_AT, GYRO_AT, FIELD_AT, PRESSURE_AT, SUBSTEPS, IS_RK4, STATE_AT, OUTPUTS_AT,
+ SHAKING_AT, ACCEL_AT, GYRO_AT, FIELD_AT, PRESSURE_AT, SUBSTEPS, IS_RK4, STATE_AT, OUTPUTS_AT,
  # periods, in us; 0: never,
  FIELD_US, PRESSURE_US, BATTERY_US,
  # what changes: the time of the step that waits for its reply, in us,
@@ -59,7 +60,7 @@ step were not sent as a whole; the motion has left all bounds."""
  # groups of the last HIL_SENSOR, when the last frames were sent, how long replies were waited for,
  # and how long the models took.
  BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, GROUPS, SENT_NS, WAITED_NS, MODELS_NS,
- NUMBERS) = range(34)
+ NUMBERS) = range(35)
 HERE = -1
 """Instead of a socket: the autopilot is in this process."""
 # Real numbers of a burst: the length of a substep, and the current that was published last.
@@ -232,6 +233,8 @@ class Arrays(typing.NamedTuple):
     """The arrays of a burst, which have to stay where they are."""
 
     memory: np.ndarray             # of the motion
+    rotors: np.ndarray             # of its plant
+    shaking: np.ndarray            # of rotors in their vortex rings, in steps to come
     imu: np.ndarray                # see `body.felt`
     accel_noise: np.ndarray        # rows to come
     gyro_noise: np.ndarray
@@ -251,7 +254,7 @@ class Arrays(typing.NamedTuple):
     polled: np.ndarray             # (2,), 32-bit integers
 
 
-_DOUBLES = 10      # of the arrays, at first
+_DOUBLES = 12      # of the arrays, at first
 
 
 def function_of(
@@ -308,16 +311,17 @@ def _make(sensing: np.dtype[typing.Any], numba: typing.Any) -> tuple[typing.Any,
         doubles, shape, calls, longs, places, singles, polled, of_sensing,
     ):
         return fly(
-            carray(doubles[0], shape[0]), carray(doubles[1], shape[2]),
-            carray(doubles[2], (shape[4], shape[5])), carray(doubles[3], (shape[6], shape[7])),
+            carray(doubles[0], shape[0]), carray(doubles[1], (shape[2], shape[3])),
+            carray(doubles[2], (shape[4], shape[5])), carray(doubles[3], shape[6]),
             carray(doubles[4], (shape[8], shape[9])), carray(doubles[5], (shape[10], shape[11])),
             carray(doubles[6], (shape[12], shape[13])), carray(doubles[7], (shape[14], shape[15])),
-            carray(doubles[8], shape[16]), carray(doubles[9], shape[18]),
+            carray(doubles[8], (shape[16], shape[17])), carray(doubles[9], (shape[18], shape[19])),
             carray(doubles[10], shape[20]), carray(doubles[11], shape[22]),
             carray(doubles[12], shape[24]), carray(doubles[13], shape[26]),
+            carray(doubles[14], shape[28]), carray(doubles[15], shape[30]),
             carray(of_sensing, 1), carray(longs[0], NUMBERS + 2), carray(longs[1], 1),
             carray(longs[2], 1), carray(longs[3], 1), carray(calls, 8),
-            carray(places[0], shape[28]), carray(places[1], shape[29]), carray(singles[0], FLOATS),
+            carray(places[0], shape[32]), carray(places[1], shape[33]), carray(singles[0], FLOATS),
             carray(singles[1], 16), carray(polled, 2), carray(places[2], 8),
             carray(places[3], 4 * FLOATS), carray(places[4], 64))
 
@@ -421,9 +425,10 @@ def _fly(numba: typing.Any) -> typing.Any:
 
     @numba.njit(error_model='numpy', _nrt=False)
     def fly(  # type: ignore[no-untyped-def]
-        memory, imu, accel_noise, gyro_noise, demand, rows, field_noise, pressure_noise,
-        controls, reals, felt, field_t, pressure_pa, answered, sensing, numbers, longs, time_us,
-        is_armed, calls, out, into, values, floats, polled, long_bytes, value_bytes, float_bytes,
+        memory, rotors, shaking, imu, accel_noise, gyro_noise, demand, rows, field_noise,
+        pressure_noise, controls, reals, felt, field_t, pressure_pa, answered, sensing, numbers,
+        longs, time_us, is_armed, calls, out, into, values, floats, polled, long_bytes,
+        value_bytes, float_bytes,
     ):
         spec, count, is_here = numbers[NUMBERS:], numbers[COUNT], numbers[SOCKET] == HERE
         if count == 0:         # no more than the frames that were held
@@ -451,6 +456,10 @@ def _fly(numba: typing.Any) -> typing.Any:
             for i in range(6):
                 imu[ACCEL_NOISE + i] = accel_noise[numbers[ACCEL_AT] + step, i]
                 imu[GYRO_NOISE + i] = gyro_noise[numbers[GYRO_AT] + step, i]
+            if outputs[IN_VORTEX_RING] > 0.0:
+                for i in range(len(rotors)):
+                    rotors[i, SHAKING] = shaking[numbers[SHAKING_AT], i]
+                numbers[SHAKING_AT] += 1
             is_valid = call(calls[0], (
                 calls[1], calls[2], calls[3], calls[4], reals[SUBSTEP_S], numbers[SUBSTEPS],
                 numbers[IS_RK4]))
@@ -481,8 +490,6 @@ def _fly(numba: typing.Any) -> typing.Any:
             if not send_frames(
                     numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out):
                 ended = UNSENT
-                break
-            if outputs[IN_VORTEX_RING] > 0.0:
                 break
         numbers[ENDED] = ended
         return ended

@@ -155,9 +155,14 @@ class PilotLink:
         self._address = autopilot if self._has_to_ask else None
         self._received_s = time.monotonic()
         self._next_heartbeat_s = 0.0
-        self._position = FrameReader(mavlink.MAVLink_local_position_ned_message)
-        self._target = FrameReader(mavlink.MAVLink_position_target_local_ned_message)
-        self._turn = FrameReader(mavlink.MAVLink_attitude_quaternion_message)
+        # By the id in a frame: what reads it, and takes its values in the order of the wire.
+        self._quick: dict[bytes, tuple[FrameReader, typing.Callable[..., None]]] = {
+            message.id.to_bytes(3, 'little'): (FrameReader(message), take) for message, take in (
+                (mavlink.MAVLink_local_position_ned_message, self._take_position),
+                (mavlink.MAVLink_position_target_local_ned_message, self._take_target),
+                (mavlink.MAVLink_attitude_quaternion_message, self._take_turn),
+                (mavlink.MAVLink_sys_status_message, self._take_status),
+                (mavlink.MAVLink_extended_sys_state_message, self._take_landed))}
         self._attitude: tuple[float, ...] | None = None       # quaternion and rate, NED and FRD
         self._set_point: Vector | None = None
         self.estimates = self.set_points = 0                   # that the listener has received
@@ -265,23 +270,18 @@ class PilotLink:
             self._send(heartbeat(self.mav, self._system_type))
 
     def _take_frame(self, data: bytes) -> None:
-        # Two of three are one of these; pymavlink takes ten times as long.
-        if (found := self._position.read(data)) is not None:
+        # Most are one of these; pymavlink takes ten times as long.
+        reader, take = self._quick.get(data[7:10], (None, None))
+        if reader and take and (found := reader.read(data)) is not None:
             if data[5:7] == self._own:
-                self._take_position(*found[1])
-        elif (found := self._target.read(data)) is not None:
-            if data[5:7] == self._own:
-                self._take_target(*found[1][:4])
-        elif (found := self._turn.read(data)) is not None:
-            if data[5:7] == self._own:
-                self._attitude = found[1][1:8]
-        else:
-            for message in self.mav.parse_buffer(data) or ():
-                if message.get_srcSystem() == self.system_id:
-                    if message.get_srcComponent() == _AUTOPILOT:
-                        self._take(message)
-                elif message.get_type() == 'HEARTBEAT':
-                    self.stranger = message.get_srcSystem()
+                take(*found[1])
+            return
+        for message in self.mav.parse_buffer(data) or ():
+            if message.get_srcSystem() == self.system_id:
+                if message.get_srcComponent() == _AUTOPILOT:
+                    self._take(message)
+            elif message.get_type() == 'HEARTBEAT':
+                self.stranger = message.get_srcSystem()
 
     def _fetch(self) -> None:
         """Rest, then take in all datagrams that have come; wait if there is none."""
@@ -332,7 +332,18 @@ class PilotLink:
                 time_boot_ms * 1000, self.position_enu, self.velocity_enu,
                 quaternion_ned_frd_to_enu_flu((w, i, j, k)), frd_to_flu(vector(rate))))
 
-    def _take_target(self, time_boot_ms: int, x: float, y: float, z: float) -> None:
+    def _take_turn(self, _time_boot_ms: int, *values: float) -> None:
+        self._attitude = values[:7]
+
+    def _take_status(self, _present: int, _enabled: int, health: int, *_: float) -> None:
+        self.ready = bool(health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
+
+    def _take_landed(self, _vtol_state: int, state: int) -> None:
+        self.on_ground = state == mavlink.MAV_LANDED_STATE_ON_GROUND
+
+    def _take_target(
+        self, time_boot_ms: int, x: float, y: float, z: float, *_: float,
+    ) -> None:
         place = ned_to_enu((x, y, z))
         # An axis that is not held has no number.
         if self._listener is not None and place != self._set_point and all(
@@ -357,7 +368,8 @@ class PilotLink:
         elif kind == 'POSITION_TARGET_LOCAL_NED':
             self._take_target(m.time_boot_ms, m.x, m.y, m.z)
         elif kind == 'ATTITUDE_QUATERNION':
-            self._attitude = m.q1, m.q2, m.q3, m.q4, m.rollspeed, m.pitchspeed, m.yawspeed
+            self._take_turn(
+                m.time_boot_ms, m.q1, m.q2, m.q3, m.q4, m.rollspeed, m.pitchspeed, m.yawspeed)
         elif kind == 'GLOBAL_POSITION_INT':
             # The altitude is above mean sea level; as an origin only differences matter.
             self.geodetic = GeodeticPosition(
@@ -370,10 +382,9 @@ class PilotLink:
             self.vehicle_type = m.type
             self.is_px4 = m.autopilot == mavlink.MAV_AUTOPILOT_PX4
         elif kind == 'SYS_STATUS':
-            self.ready = bool(
-                m.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
+            self._take_status(0, 0, m.onboard_control_sensors_health)
         elif kind == 'EXTENDED_SYS_STATE':
-            self.on_ground = m.landed_state == mavlink.MAV_LANDED_STATE_ON_GROUND
+            self._take_landed(m.vtol_state, m.landed_state)
         elif kind == 'COMMAND_ACK':
             self.acknowledged = m.command, m.result
             self._note_refusal(m.command, m.result)

@@ -44,7 +44,7 @@ from px4_sim_ros.model.rotation import (
     to_body,
     to_world,
 )
-from px4_sim_ros.model.sensors.noise import GaussMarkov
+from px4_sim_ros.model.sensors.noise import GaussMarkov, NoiseRows
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -106,7 +106,9 @@ class Dynamics:
             *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
-        self._shakings = _shakings(parameters, vehicle, step_us, seed)
+        self.shaking = NoiseRows(len(vehicle.rotors), functools.partial(
+            _shake, _shakings(parameters, vehicle, step_us, seed)))
+        """Of the rotors, for steps in their vortex rings."""
         self._adaptive = (
             None if parameters.integrator in FIXED
             else _adaptive(parameters, vehicle, len(self.state)))
@@ -193,7 +195,7 @@ class Dynamics:
             raise _not_finite(references)
         self._hold(*wind_enu, *self.force_enu, *references)
         if self._is_in_vortex_ring:
-            self._plant.rotors[:, SHAKING] = [shaking.next() for shaking in self._shakings]
+            self._plant.rotors[:, SHAKING] = self.shaking.next()
         if self._adaptive is None:
             is_valid = self._advance()
         else:
@@ -207,8 +209,7 @@ class Dynamics:
     @property
     def is_plain(self) -> bool:
         """Whether compiled code alone can take the next step."""
-        return self._adaptive is None and self._center is _NOTHING and (
-            not self._is_in_vortex_ring)
+        return self._adaptive is None and self._center is _NOTHING
 
     @property
     def arrays(self) -> tuple[Memory, Plant, np.ndarray]:
@@ -360,6 +361,12 @@ def _level(heading_deg: float) -> Quaternion:
     """Return the attitude of a vehicle on level ground, by its heading clockwise from north."""
     half = 0.5 * math.radians(_EAST_DEG - heading_deg)
     return math.cos(half), 0.0, 0.0, math.sin(half)
+
+
+def _shake(shakings: typing.Sequence[GaussMarkov], rows: np.ndarray) -> None:
+    """Set the noise of each rotor's thrust in the next steps."""
+    for i, shaking in enumerate(shakings):
+        rows[:, i] = [shaking.next() for _ in rows]
 
 
 def _shakings(
