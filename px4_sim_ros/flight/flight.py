@@ -162,7 +162,7 @@ class Flight:
         if until is not None or self._holds:
             scenario = self.scenario()
             scenario.on_situation = (
-                functools.partial(self._hold, until) if until else lambda situation: False)
+                functools.partial(self._hold, until) if until else None)
             scenario.go_on()
             self._holds = until is not None
         with self._guard(wall_limit_s):

@@ -62,6 +62,8 @@ class Ahead(typing.Protocol):
     """Wall time in models."""
     taken: list[BlockSlot]
     """The blocks that have acted in them when they were due, in their order."""
+    acted: list[BlockSlot]
+    """Those of them that have acted in the last step."""
     is_held: bool
     """Whether the last step continues with the blocks that have not acted."""
     beside: list[BlockSlot]
@@ -69,8 +71,8 @@ class Ahead(typing.Protocol):
     late: list[BlockSlot]
     """and after it; then the step waits for its reply."""
 
-    def output(self, slot: BlockSlot, step: int) -> Outputs:
-        """Return the outputs of one of `taken` in a step at which it was due."""
+    def put_out(self, step: int) -> typing.Iterable[tuple[BlockSlot, Outputs]]:
+        """Return the outputs of those that were due in a step, in their order."""
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return its last outputs; none if it was not due."""
@@ -88,6 +90,11 @@ class Block:
     Inputs, outputs and period stand in the graph table. A block knows neither ROS nor who else
     is there; the same object runs in every mode.
     """
+
+    leads = False
+    """Whether it acts first in a step, with outputs of the step before: the wind."""
+    is_judge = False
+    """Whether it may judge steps afterwards, in which it has done nothing: the scenario."""
 
     def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
         """Check all that can be wrong before the run; `reset` comes before the first step."""

@@ -15,7 +15,7 @@ from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.downwash import WakeSource
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
-from px4_sim_ros.model.faults.motion import BodyInputs
+from px4_sim_ros.model.faults.motion import BodyInputs, Change, Load
 from px4_sim_ros.model.timebase import Arrivals, is_due
 from px4_sim_ros.model.truth import STILL, BatteryStatus
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
@@ -62,10 +62,17 @@ class DynamicsBlock(Block):
             c.parameters.command_delay_us, self._step_us)
         self._is_late = self._commands.delay_us > 0
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the next step is that of the command before and the wind alone."""
-        return not (self._has_faults or self._is_late or self._has_wake) and self.dynamics.is_plain
+    def changes(self, faults: Faults) -> list[Change] | None:
+        """Return how references change in the next steps; None if compiled code cannot take them.
+
+        :param faults: that are in force
+        """
+        effects = self._faults.effects(faults)
+        if effects is None or self._is_late or self._has_wake or not self.dynamics.is_plain:
+            return None
+        found = [effect for effect in effects if isinstance(effect, (Change, Load))]
+        return [effect for effect in found if isinstance(effect, Change)] if (
+            len(found) == len(effects)) else None
 
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
@@ -116,11 +123,14 @@ class DynamicsBlock(Block):
         return outputs
 
     def take_in(self, rows: np.ndarray, time_us: int) -> None:
-        """Take steps into the fingerprint.
+        """Take steps that compiled code has taken into the fingerprint.
 
         :param rows: of each step, all of the motion's memory
         :param time_us: of the last one
         """
+        if self._has_faults:
+            self._faults.keep(BodyInputs(
+                tuple(rows[-1, 6:self.dynamics.arrays[0].state_at].tolist())))
         held = rows[:, :len(self.dynamics.inputs_and_state)]
         if self.past_fingerprints is None:
             self._digest.update(held.tobytes())

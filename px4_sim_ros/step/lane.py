@@ -79,6 +79,7 @@ class Lane:
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
         self._begins_again = bool(begin_us or by_hand)         # with the next step
+        self._led: dict[str, Outputs] = {}    # by those that have acted for the next step
         for slot in self.slots.values():
             slot.reset(begin_us)
         if self.command is not None:
@@ -144,9 +145,11 @@ class Lane:
         # What is done between two blocks counts for the second.
         since_s = time.perf_counter()
         for slot, full_name, names in self._plan[first:] if first else self._plan:
-            if slot.synchronizer is not None and slot.synchronizer.lacking:
+            if self._led and slot.name in self._led:
+                outputs: Outputs | None = self._led.pop(slot.name)
+            elif slot.synchronizer is not None and slot.synchronizer.lacking:
                 return self._index > first
-            if slot.block is not None and slot.next_us == time_us:
+            elif slot.block is not None and slot.next_us == time_us:
                 outputs = self._step(slot, slot.block, time_us, names)
                 slot.last_us, slot.next_us = time_us, time_us + slot.period_us
                 now_s = time.perf_counter()
@@ -246,6 +249,7 @@ class Lane:
         waiting, begun_us = self._plan[self._index].slot, self.time_us
         if waiting.block is None or until_us <= begun_us or not waiting.block.runs_ahead:
             return 0
+        self._lead(begun_us + waiting.period_us)
         ahead = waiting.block.run_ahead(
             begun_us, [slot for slot in self.slots.values() if slot is not waiting], until_us,
             self.values)
@@ -253,6 +257,7 @@ class Lane:
             return 0
         if heard is not NO_NODES:
             self._put_out(ahead, waiting, outbox, heard)
+        self._led.clear()
         for slot in ahead.taken:
             self.values.update(ahead.last(slot))
         self.values.update(ahead.finished(ahead.begun - 1))
@@ -261,13 +266,24 @@ class Lane:
         waiting.busy_s += time.perf_counter() - since_s - ahead.models_s
         return ahead.begun
 
+    def _lead(self, time_us: int) -> None:
+        """Let those act that come first in the next step: what they need is there."""
+        for slot, _, names in self._plan_of(time_us):
+            if slot.block is None or not slot.block.leads:
+                return
+            if slot.next_us == time_us:
+                outputs = self._step(slot, slot.block, time_us, names)
+                assert outputs is not None, 'it has no reply to wait for'
+                slot.last_us, slot.next_us = time_us, time_us + slot.period_us
+                self._led[slot.name] = outputs
+                self.values.update(outputs)
+
     def _put_out(
         self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
         heard: typing.Container[str],
     ) -> None:
         """Put out what the blocks have in all of the steps, as if they had acted."""
         bridge = qualified(self.vehicle, waiting.name)
-        taken = [slot for slot in ahead.taken if qualified(self.vehicle, slot.name) in heard]
         has_bridge, has_clock, time_us = bridge in heard, 'manager' in heard, self.time_us
         for i in range(ahead.begun):
             if has_bridge:
@@ -276,10 +292,13 @@ class Lane:
             time_us += waiting.period_us
             if has_clock:
                 outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            for slot in taken:
-                if is_due(time_us, slot.period_us):
-                    outbox.append(
-                        _output_of((time_us, slot.name, ahead.output(slot, i), self.vehicle)))
+            if i == 0:
+                outbox += [Output(time_us, name, outputs, self.vehicle)
+                           for name, outputs in self._led.items()
+                           if qualified(self.vehicle, name) in heard]
+            for slot, outputs in ahead.put_out(i):
+                if qualified(self.vehicle, slot.name) in heard:
+                    outbox.append(_output_of((time_us, slot.name, outputs, self.vehicle)))
 
     def _enter_last(
         self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
@@ -295,7 +314,7 @@ class Lane:
         if ahead.is_held:
             ahead.end(is_held=True)
             self._resume_at(next(
-                i for i, row in enumerate(self._plan) if row.slot not in ahead.taken))
+                i for i, row in enumerate(self._plan) if row.slot not in ahead.acted))
             return
         if ahead.beside:
             flush()            # before they put out anything beside the graph

@@ -18,6 +18,8 @@ from px4_sim_ros.step.graph import FAULTS, WAKES, load
 class WindBlock(Block):
     """Blows as its model says, and as the wakes of others do, at the place of the step before."""
 
+    leads = True
+
     def reset(self) -> None:
         """Begin with the noise of time 0."""
         c = self.configuration
@@ -58,10 +60,10 @@ class SensorBlock(Block):
         self._has_inputs = bool(self._spec.held)
         self._has_faults = FAULTS in self._spec.inputs
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether no fault changes a measurement."""
-        return not self._has_faults
+    def keep(self, measurement: typing.Any) -> None:
+        """Take in the last measurement of steps that compiled code has taken."""
+        if self._has_faults:
+            self._faults.keep(measurement)
 
     def reset(self) -> None:
         """Begin with the noise of time 0."""

@@ -9,15 +9,28 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
+import sys
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.faults.action import Subject
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.scenario.condition import Between
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import Event, read_now
-from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
+from px4_sim_ros.model.scenario.situation import (
+    BATTERY,
+    ESTIMATED,
+    MOST_AWAITED,
+    MOTION,
+    AutopilotState,
+    Situation,
+)
+from px4_sim_ros.model.timebase import next_due_us
+from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
 from px4_sim_ros.step.repeatability import FLOWN, NonRepeatability
@@ -37,12 +50,15 @@ class ScenarioParameters(Parameters):
 class ScenarioBlock(Block):
     """Runs the scenario of the world; at its end it may hold the step."""
 
+    is_judge = True
+
     def __init__(self, configuration: BlockConfiguration[ScenarioParameters]) -> None:
         """Check that all actions fit the run."""
         super().__init__(configuration)
         assert configuration.scenario is not None, 'without one there is no such block'
         self._scenario = configuration.scenario
         self._holds = configuration.parameters.at_end == 'hold'
+        self._battery_period_us = configuration.world.periods_us['battery']
         self._subject = Subject(configuration.vehicle, configuration.graph.blocks)
         self._scenario.check(self._subject, f'scenario {self._scenario.name}')
         # What the host sets, before `reset`.
@@ -50,7 +66,7 @@ class ScenarioBlock(Block):
         """Is given what is done."""
         self.on_over: typing.Callable[[tuple[Verdict, ...]], None] = lambda verdicts: None
         """Is given what has become of the expectations, at the end."""
-        self.on_situation: typing.Callable[[Situation], bool] = lambda situation: False
+        self.on_situation: typing.Callable[[Situation], bool] | None = None
         """Is given the situation of each step; whether to hold the step there until `go_on`."""
         self.reset()
 
@@ -59,6 +75,7 @@ class ScenarioBlock(Block):
         self._sentence = ''
         self._is_over = self._is_held = False
         self._gap: NonRepeatability | None = None
+        self._seen = _UNKNOWN              # what the autopilot said of itself in the last step
         self.course = Course(self._scenario, self._report)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
@@ -70,8 +87,65 @@ class ScenarioBlock(Block):
             self._is_over, self._sentence = True, 'the scenario is over'
             self.on_over(self.course.verdicts())
         assert self.course.situation is not None, 'it has stepped'
-        self._is_held = bool(self.holds()) or self.on_situation(self.course.situation)
+        self._seen = inputs.get(AUTOPILOT_STATE, _UNKNOWN)
+        self._is_held = bool(self.holds()) or (
+            self.on_situation is not None and self.on_situation(self.course.situation))
         return None if self._is_held else {FAULTS: faults}
+
+    # For steps that compiled code takes: see `link.hil.burst`.
+
+    def is_quiet(self, state: AutopilotState) -> bool:
+        """Return whether only the motion, or time, can let something happen in the next steps.
+
+        :param state: what the autopilot has said of itself
+        """
+        if self.course.is_instant or self.course.is_over or self.on_situation is not None or (
+                state.texts or state.answers):
+            return False
+        is_seen = state is self._seen or (
+            state._replace(moved_enu=None) == self._seen._replace(moved_enu=None))
+        awaited = self.course.awaited()
+        return is_seen and len(awaited) <= MOST_AWAITED and not any(
+            isinstance(leaf, Between) and leaf.quantity in ESTIMATED for leaf in awaited)
+
+    def next_act_us(self, due_us: int) -> int:
+        """Return when something may happen by the clock, or with the state of the battery."""
+        step_us, battery_us = self.configuration.world.step_us, self._battery_period_us
+        next_us = self.course.next_us(due_us - step_us)
+        if any(isinstance(leaf, Between) and leaf.quantity in BATTERY
+               for leaf in self.course.awaited()):
+            next_us = min(next_us, next_due_us(due_us - 1, battery_us))
+        return sys.maxsize if next_us == math.inf else next_due_us(int(next_us) - 1, step_us)
+
+    def bounds(self) -> list[tuple[int, float, float, bool]]:
+        """Return the motion's quantities that are awaited: which, their bounds, whether they hold.
+
+        A quantity is given by its place among those of `situation.MOTION`.
+        """
+        situation = self.course.situation
+        assert situation is not None, 'it has stepped'
+        return [(MOTION.index(leaf.quantity), leaf.above, leaf.below, leaf.look(situation).holds)
+                for leaf in self.course.awaited()
+                if isinstance(leaf, Between) and leaf.quantity in MOTION]
+
+    @property
+    def start_enu(self) -> Vector:
+        """Where the vehicle stood at first."""
+        assert self.course.situation is not None, 'it has stepped'
+        return self.course.situation.start_enu
+
+    def look_back(
+        self, truths: typing.Iterable[tuple[Truth, BatteryStatus | None]], state: AutopilotState,
+    ) -> None:
+        """Judge steps in which nothing has happened.
+
+        :param truths: of each, with the state of the battery then
+        :param state: what the autopilot had said of itself
+        :raises RuntimeError: something should have happened
+        """
+        for truth, battery in truths:
+            self.course.look_back(truth, battery, state)
+            self._seen = state
 
     def do(self, entry: typing.Any, check: typing.Callable[[Event, str], None]) -> str:
         """Do something more from the next step on, as an event of a file says; return its name."""

@@ -177,7 +177,7 @@ class HilBlock(Block):
     def runs_ahead(self) -> bool:
         """Whether compiled code may take the next steps; a class of yours may do anything else."""
         is_own = type(self).step is HilBlock.step and type(self).finish is HilBlock.finish
-        return is_own and not self._has_faults and self._has_first_imu and (
+        return is_own and not self._is_skipped and self._has_first_imu and (
             self.after_reply is None and self.link.lockstep.is_trusted and self._is_compiled)
 
     @functools.cached_property

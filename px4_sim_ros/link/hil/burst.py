@@ -6,10 +6,12 @@ Between two steps the autopilot waits, so what is done there decides how fast a 
 IMU, magnetometer and barometer need no Python: `burst_code` takes their steps with the arrays of
 the blocks themselves, until another block acts. In that step a block whose outputs are in no
 frames, such as the pilot, acts before they are sent, and a sensor that is late acts afterwards;
-for any other block the step is left to Python.
+for any other block the step is left to Python. A scenario of which nothing is in force judges the
+steps afterwards: they end where the motion meets a bound that it waits for.
 """
 from __future__ import annotations
 
+import math
 import typing
 
 import numpy as np
@@ -24,22 +26,30 @@ from px4_sim_ros.model.body import motion_code
 from px4_sim_ros.model.body.demand import demand_table
 from px4_sim_ros.model.body.felt import NUMBERS as IMU_NUMBERS
 from px4_sim_ros.model.body.motion_memory import Z
+from px4_sim_ros.model.faults.action import Faults
+from px4_sim_ros.model.faults.motion import Change
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.scenario.situation import MOST_AWAITED, AutopilotState
 from px4_sim_ros.model.sensors.barometer import Barometer, PressureMeasurement
 from px4_sim_ros.model.sensors.imu import Imu
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement, Magnetometer
 from px4_sim_ros.model.sensors.noise import NoiseRows
 from px4_sim_ros.model.sensors.sensing import sensing_record
+from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.block import BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
-from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.graph import AUTOPILOT_STATE, COMMAND, FAULTS
 from px4_sim_ros.step.model_blocks import SensorBlock
 from px4_sim_ros.step.slot import BlockSlot
 
-_MOST_STEPS, _BYTES = 32, 16384
+if typing.TYPE_CHECKING:       # a flight without one does without its actions
+    from px4_sim_ros.step.scenario_block import ScenarioBlock
+
+_MOST_STEPS, _MOST_CHANGES, _BYTES = 32, 32, 16384
 _NS_PER_S = 1e9
 # Of wall time, for a reply while other processes want the cores; else awake.
 _LONGEST_SLEEP_NS, _AWAKE_NS = 20_000_000, round(AWAKE_S * _NS_PER_S)
+_UNKNOWN = AutopilotState()
 _NO_NOISE = np.zeros((1, 6))
 
 
@@ -51,6 +61,7 @@ class _Cast(typing.NamedTuple):
     late: list[BlockSlot]          # sensors whose measurements are in frames of later steps only
     before: list[BlockSlot]        # act before the motion
     rest: list[BlockSlot]
+    scenario: BlockSlot | None
 
 
 class _Plan(typing.NamedTuple):
@@ -60,6 +71,7 @@ class _Plan(typing.NamedTuple):
     beside: list[BlockSlot]
     late: list[BlockSlot]
     is_held: bool                  # by blocks that are none of these
+    stops_at_motion: bool          # since the scenario acts behind it
 
 
 class Burst:
@@ -76,10 +88,28 @@ class Burst:
         self.last_us = time_us + self.begun * bursts.step_us
         self.taken = bursts.cast.taken
         self.is_held, self.beside, self.late = plan.is_held, plan.beside, plan.late
+        # How many steps are whole, and what has acted in the last one.
+        self._whole = self.begun - plan.stops_at_motion
+        self.acted = self.taken[:1] if plan.stops_at_motion else self.taken
         self._motion = bursts.motion_now(self.begun, self.last_us)
         self.place_enu: Vector = self._motion['ground_truth/odom'].position_enu
-        if self.beside:            # which may ask for the fingerprint
-            bursts.take_motion(self.last_us)
+
+    def put_out(self, step: int) -> typing.Iterator[tuple[BlockSlot, Outputs]]:
+        """Yield the outputs of the blocks that were due in a step, in the order of the table."""
+        time_us = self._time_us + (step + 1) * self._bursts.step_us
+        motion, *sensors = self.taken
+        yield motion, self.output(motion, step)
+        if step == self._whole:
+            return
+        scenario, pilot = self._bursts.still
+        if scenario is not None:
+            yield scenario, {FAULTS: self._bursts.faults}
+        for slot in sensors:
+            if is_due(time_us, slot.period_us):
+                yield slot, self.output(slot, step)
+        is_last = step + 1 == self.begun
+        if pilot is not None and not (is_last and (self.is_held or pilot in self.beside)):
+            yield pilot, {AUTOPILOT_STATE: self._bursts.state}
 
     def output(self, slot: BlockSlot, step: int) -> Outputs:
         """Return the outputs of one of `taken` in a step."""
@@ -90,8 +120,9 @@ class Burst:
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return the last outputs of one of `taken`."""
-        step = (self.last_us - self.last_us % slot.period_us - self._time_us
-                ) // self._bursts.step_us - 1
+        last_us = self.last_us if slot is self.taken[0] else (
+            self._time_us + self._whole * self._bursts.step_us)
+        step = (last_us - last_us % slot.period_us - self._time_us) // self._bursts.step_us - 1
         return self.output(slot, step) if step >= 0 else {}
 
     def finished(self, step: int) -> Outputs:
@@ -110,11 +141,13 @@ class Burst:
 
     def end(self, *, is_held: bool) -> None:
         """Send the frames of the last step, unless it is held, and let all take in the steps."""
-        if not self.beside:
-            self._bursts.take_motion(self.last_us)
-        elif not is_held:
+        if self.beside and not is_held:
             self._bursts.send_held()
-        self._bursts.take_in(self._time_us, self.last_us, is_sent=not is_held)
+        if self._bursts.cast.scenario is not None:
+            for slot in self.taken[1:]:
+                for measurement in self.last(slot).values():
+                    typing.cast(SensorBlock, slot.block).keep(measurement)
+        self._bursts.take_in(self._time_us, self.last_us, self._whole, is_sent=not is_held)
 
 
 class Bursts:
@@ -125,6 +158,7 @@ class Bursts:
         server: HilServer, lockstep: Lockstep,
     ) -> None:
         self._frames, self._server, self._lockstep = frames, server, lockstep
+        self._name = configuration.name
         self._vehicle, self.step_us = configuration.vehicle, configuration.world.step_us
         self._shares_core = configuration.parameters.shares_core
         self._wanted = {configuration.graph.topics[name].value
@@ -145,7 +179,15 @@ class Bursts:
         if given is None:
             return None
         self._bind(slots)
-        if not (self._is_possible and self._dynamics.is_plain):
+        if not self._is_possible:
+            return None
+        self.faults: Faults = values.get(FAULTS, ())
+        changes = self._dynamics.changes(self.faults)
+        if changes is None or len(changes) > _MOST_CHANGES or any(
+                fault.action.changes(name) for fault in self.faults for name in self._unchanged):
+            return None
+        self.state = values.get(AUTOPILOT_STATE, _UNKNOWN)
+        if self._scenario is not None and not self._scenario.is_quiet(self.state):
             return None
         number, server_until_us = given
         prefix = self._frames.late_frames()
@@ -156,15 +198,17 @@ class Bursts:
             self._server.send(prefix)
             self._frames.drop_late_frames()
             prefix = b''
-        self._set(time_us, number, plan, prefix, values)
+        self._set(time_us, number, plan, prefix, values, changes)
         self._run_code()
         n = self.numbers
         if n[code.ENDED] == code.ODD:
             self._server.put_back(self.arrays.into[:n[code.UNREAD]].tobytes())
         if not n[code.BEGUN]:
             return None
-        if n[code.BEGUN] < plan.steps or n[code.ENDED] != code.DONE:
-            plan = _Plan(n[code.BEGUN], [], [], False)
+        if n[code.ENDED] == code.MET:
+            plan = _Plan(n[code.BEGUN], [], [], True, True)
+        elif n[code.BEGUN] < plan.steps or n[code.ENDED] != code.DONE:
+            plan = _Plan(n[code.BEGUN], [], [], False, False)
         return Burst(self, time_us, plan)
 
     # Which steps they are.
@@ -178,7 +222,8 @@ class Bursts:
             until_us, self._frames.arrival_us(),
             time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:3])) * self.step_us)
         acting: list[BlockSlot] = []
-        for group in cast[1:]:
+        scenario = () if cast.scenario is None else (cast.scenario,)
+        for group in (*cast[1:5], scenario):
             for slot in group:
                 act_us = slot.next_us if slot.block is None else slot.block.next_act_us(
                     slot.next_us)
@@ -188,13 +233,15 @@ class Bursts:
                     acting.append(slot)
         count = int(until_us - time_us) // self.step_us
         if any(slot in cast.before for slot in acting):
-            return _Plan(count - 1, [], [], False)
+            return _Plan(count - 1, [], [], False, False)
         if until_us != time_us + count * self.step_us:         # between two steps
             acting = []
         return _Plan(
             count, [slot for slot in acting if slot in cast.beside],
             [slot for slot in acting if slot in cast.late],
-            self._frames.holds(until_us) or any(slot in cast.rest for slot in acting))
+            self._frames.holds(until_us) or any(
+                slot in cast.rest or slot is cast.scenario for slot in acting),
+            cast.scenario is not None and cast.scenario in acting)
 
     def _cast(self, slots: typing.Sequence[BlockSlot]) -> _Cast | None:
         """Return which block is what; None if compiled code cannot have motion and IMU."""
@@ -202,12 +249,16 @@ class Bursts:
                        if type(slot.block) is DynamicsBlock), None)
         if motion is None or not self._frames.has_one_imu:
             return None
-        cast = _Cast([slots[motion]], [], [], list(slots[:motion]), [])
+        scenario = next((slot for slot in slots if slot.block and slot.block.is_judge), None)
+        if scenario is None and any(FAULTS in slot.outputs for slot in slots):
+            return None                    # those of a recording
+        cast = _Cast([slots[motion]], [], [], list(slots[:motion]), [], scenario)
         wanted = set(self._wanted)
         for slot in slots[motion + 1:]:
             block: typing.Any = slot.block
-            is_plain = type(block) is SensorBlock and block.is_plain
-            kind = type(block.model) if is_plain else None
+            if slot is scenario:
+                continue
+            kind = type(block.model) if type(block) is SensorBlock else None
             if kind in (Imu, Magnetometer, Barometer) and block.model.is_plain and (
                     kind is Imu or self._frames.is_at_once(block.output)):
                 cast.taken.append(slot)
@@ -238,11 +289,17 @@ class Bursts:
         blocks: list[typing.Any] = [slot.block for slot in cast.taken]
         self.cast, (motion, imu, *others) = cast, blocks
         self._dynamics: DynamicsBlock = motion
+        self._scenario: ScenarioBlock | None = (
+            None if cast.scenario is None else typing.cast('ScenarioBlock', cast.scenario.block))
         self._imu: Imu = imu.model
         models = {type(block.model): block.model for block in others}
         periods_us = {
             kind: slot.period_us for kind, slot in zip(models, cast.taken[2:])}
         dynamics = motion.dynamics
+        # What is in force on them ends it; that on the motion it has itself, or not.
+        self._unchanged = [self._name, 'pilot', *(slot.name for slot in cast.taken[1:])]
+        self.still = cast.scenario, next(
+            (slot for slot in cast.beside if AUTOPILOT_STATE in slot.outputs), None)
         self._noises: list[NoiseRows] = [
             *self._imu.noise, dynamics.shaking, *(block.model.noise for block in others)]
         memory, plant, anchors = dynamics.arrays
@@ -253,8 +310,10 @@ class Bursts:
         accel, gyro = self._imu.noise
         self.arrays = code.Arrays(
             memory.all, plant.rotors, dynamics.shaking.rows, np.zeros(IMU_NUMBERS), accel.rows,
-            gyro.rows, demand_table(self._vehicle),
-            np.zeros((_MOST_STEPS, self._size + code.ROW)), field_rows, pressure_rows,
+            gyro.rows, np.zeros((_MOST_CHANGES, 3)), np.zeros((MOST_AWAITED, 4)),
+            demand_table(self._vehicle),
+            np.zeros((_MOST_STEPS, self._size + code.ROW + memory.state_at - 6)), field_rows,
+            pressure_rows,
             np.zeros(16), np.zeros(code.REALS), sensing_record(self._imu, *models.values()),
             np.zeros(code.NUMBERS + 2, np.int64), np.zeros(1, np.int64),
             np.zeros(_BYTES, np.uint8), np.zeros(_BYTES, np.uint8),
@@ -278,11 +337,20 @@ class Bursts:
 
     def _set(
         self, time_us: int, number: int, plan: _Plan, prefix: bytes, values: Inputs,
+        changes: list[Change],
     ) -> None:
         """Say what is known before the steps."""
         n, arrays = self.numbers, self.arrays
         n[code.SOCKET], n[code.TIME_US], n[code.COUNT] = number, time_us, plan.steps
         n[code.HOLDS_LAST] = plan.is_held or bool(plan.beside)
+        n[code.STOPS_AT_MOTION], n[code.BOUNDS] = plan.stops_at_motion, 0
+        n[code.CHANGES] = len(changes)
+        for i, c in enumerate(changes):
+            arrays.changes[i] = c.index, math.nan if c.factor is None else c.factor, c.value
+        if self._scenario is not None and (bounds := self._scenario.bounds()):
+            n[code.BOUNDS] = len(bounds)
+            arrays.bounds[:len(bounds)] = bounds
+            arrays.reals[code.START:code.REALS] = self._scenario.start_enu
         for place, noise in zip(self._places, self._noises):
             n[place] = noise.at
         n[code.SEQUENCE], n[code.SYSTEM] = self._frames.sequence, self._lockstep.system
@@ -290,6 +358,7 @@ class Bursts:
         if prefix:
             arrays.out[:len(prefix)] = np.frombuffer(prefix, np.uint8)
         wind, battery = values.get('wind'), values.get('battery_state')
+        self._battery = battery
         arrays.memory[:3] = (0.0, 0.0, 0.0) if wind is None else wind.velocity_enu
         arrays.memory[3:6] = self._dynamics.dynamics.force_enu
         arrays.reals[code.CURRENT_A] = 0.0 if battery is None else battery.current_a
@@ -303,27 +372,23 @@ class Bursts:
         self.numbers[code.COUNT] = 0
         self._run_code()
 
-    def take_motion(self, last_us: int) -> None:
-        """Take the steps into the fingerprint.
-
-        :param last_us: the time of the last one
-        """
-        self._dynamics.take_in(
-            self.arrays.rows[:self.numbers[code.BEGUN], :self._size], last_us)
-
-    def take_in(self, time_us: int, last_us: int, *, is_sent: bool) -> None:
-        """Let all but the motion take in the steps that were taken.
+    def take_in(self, time_us: int, last_us: int, whole: int, *, is_sent: bool) -> None:
+        """Let all blocks take in the steps that were taken.
 
         :param time_us: of the step before them
         :param last_us: of the last one
+        :param whole: how many were more than motion
         :param is_sent: whether its frames were sent
         """
         n, arrays = self.numbers, self.arrays
         begun = n[code.BEGUN]
         for noise in self._noises[:2]:
-            noise.skip(begun)
+            noise.skip(whole)
         for place, noise in zip(self._places[2:], self._noises[2:]):
             noise.skip(n[place] - noise.at)
+        self._dynamics.take_in(arrays.rows[:begun, :self._size], last_us)
+        if self._scenario is not None:
+            self._judge(self._scenario, time_us, whole)
         if n[code.ENDED] == code.UNSENT:
             self._server.send_rest(self.frames(), n[code.SENT])
         if begun > 1 or is_sent:
@@ -334,6 +399,16 @@ class Bursts:
             begun, last_us, ActuatorControls(
                 last_us - self.step_us, bool(n[code.IS_ARMED]), tuple(arrays.controls.tolist())),
             n[code.SENT_NS] / _NS_PER_S, n[code.WAITED_NS] / _NS_PER_S, is_sent=is_sent)
+
+    def _judge(self, scenario: ScenarioBlock, time_us: int, steps: int) -> None:
+        """Let a scenario judge steps in which it has done nothing."""
+        truths, battery = [], self._battery
+        for step in range(steps):
+            found = self._dynamics.outputs_of(
+                self.arrays.rows[step, :self._size], time_us + (step + 1) * self.step_us)
+            battery = found.get('battery_state', battery)
+            truths.append((found['ground_truth/odom'], battery))
+        scenario.look_back(truths, self.state)
 
     # What was found, by the number of the step.
 
@@ -359,7 +434,7 @@ class Bursts:
     def command(self, step: int) -> Outputs:
         """Return the command of a step."""
         return {COMMAND: self._vehicle.as_references(
-            self.arrays.rows[step, 6:self._state_at].tolist())}
+            self.arrays.rows[step, self._size + code.ROW:].tolist())}
 
     def frames(self) -> bytes:
         """Return the frames of the last step."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import typing
 
 import numpy as np
@@ -29,10 +30,24 @@ from px4_sim_ros.link.hil.codec import (
     PA_PER_HPA,
     ModeFlag,
 )
+from px4_sim_ros.model import rotation
 from px4_sim_ros.model.body import motion_code
 from px4_sim_ros.model.body.demand import set_references
 from px4_sim_ros.model.body.felt import ACCEL_NOISE, GYRO_NOISE, SAMPLE
-from px4_sim_ros.model.body.motion_memory import BUS_CURRENT, IN_VORTEX_RING
+from px4_sim_ros.model.body.motion_memory import (
+    BUS_CURRENT,
+    IN_VORTEX_RING,
+    QW,
+    QX,
+    QY,
+    QZ,
+    WX,
+    WY,
+    WZ,
+    X,
+    Y,
+    Z,
+)
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import SHAKING
 from px4_sim_ros.model.environment import atmosphere
@@ -44,15 +59,18 @@ from px4_sim_ros.model.sensors.sensing import (
 )
 
 # How a burst has ended.
-DONE, LATE, ODD, UNSENT, DIVERGED = range(5)
+DONE, LATE, ODD, UNSENT, DIVERGED, MET = range(6)
 """All steps were sent; no reply came; bytes came that are no plain reply; the frames of the last
-step were not sent as a whole; the motion has left all bounds."""
+step were not sent as a whole; the motion has left all bounds; it has met a bound of a scenario,
+and nothing is measured in the last step."""
 
 # Numbers of a burst, 64-bit integers. What is given:
 (SOCKET, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST, PREFIX,
  SHAKING_AT, ACCEL_AT, GYRO_AT, FIELD_AT, PRESSURE_AT, SUBSTEPS, IS_RK4, STATE_AT, OUTPUTS_AT,
  # periods, in us; 0: never,
  FIELD_US, PRESSURE_US, BATTERY_US,
+ # changes of references, bounds of a scenario, and whether the last step ends with the motion,
+ CHANGES, BOUNDS, STOPS_AT_MOTION,
  # what changes: the time of the step that waits for its reply, in us,
  TIME_US,
  # and what is found: the steps that were begun, how it has ended, bytes of the last frames, those
@@ -60,13 +78,16 @@ step were not sent as a whole; the motion has left all bounds."""
  # groups of the last HIL_SENSOR, when the last frames were sent, how long replies were waited for,
  # and how long the models took.
  BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, GROUPS, SENT_NS, WAITED_NS, MODELS_NS,
- NUMBERS) = range(35)
+ NUMBERS) = range(38)
 HERE = -1
 """Instead of a socket: the autopilot is in this process."""
 # Real numbers of a burst: the length of a substep, and the current that was published last.
-SUBSTEP_S, CURRENT_A, REALS = range(3)
+SUBSTEP_S, CURRENT_A = range(2)
+START, REALS = 2, 5
+"""Where the vehicle stood at first, ENU."""
 
-# Values of a row behind the memory of the motion: the IMU's sample, the field, the pressure.
+# Values of a row behind the memory of the motion: the IMU's sample, the field, the pressure; then
+# the references that were commanded.
 IMU_SAMPLE, FIELD, PRESSURE, ROW = 0, 6, 9, 10
 # Floats of a HIL_SENSOR: three each of force, rate and field, then these.
 _HPA, _DIFFERENTIAL_HPA, _ALTITUDE, _TEMPERATURE, FLOATS = 9, 10, 11, 12, 13
@@ -81,7 +102,9 @@ _FIELDS_AT, _CONTROLS_AT, _MODE_AT = 60, 16, 80      # in the payloads
 _ARMED = int(ModeFlag.ARMED)
 _DO_NOT_WAIT, _NO_SIGNAL, _READABLE, _MONOTONIC = 0x40, 0x4000, 1, 1       # of Linux
 _NS_PER_MS = 1_000_000
+_NEAR = 1e-6           # of a quantity
 
+_matrix = compiled(rotation.matrix)
 _pressure_altitude_m = compiled(atmosphere.pressure_altitude_m)
 
 
@@ -210,6 +233,48 @@ _STANDARD_TEMPERATURE_K = atmosphere.STANDARD.sea_level_temperature_k
 _LAPSE_RATE, _ZERO_CELSIUS = atmosphere.LAPSE_RATE_K_M, atmosphere.KELVIN_AT_ZERO_CELSIUS
 
 
+@compiled
+def has_met(
+    bounds: np.ndarray, x: np.ndarray, outputs: np.ndarray, reals: np.ndarray,
+) -> bool:
+    """Return whether a quantity may not be on the side of its bounds any more where it was.
+
+    It is so also for one next to a bound: `math.hypot`, by which a scenario takes it, is another
+    one here.
+
+    :param bounds: of each: the number of the quantity in `situation.MOTION`, two bounds, and
+        whether it was between them
+    """
+    turn = _matrix((x[QW], x[QX], x[QY], x[QZ]))
+    for i in range(len(bounds)):
+        which = int(bounds[i, 0])
+        if which == 0:
+            value = x[Z] - reals[START + 2]
+        elif which == 1:
+            value = x[Y]
+        elif which == 2:
+            value = x[X]
+        elif which == 3:
+            dx, dy = x[X] - reals[START], x[Y] - reals[START + 1]
+            value = math.sqrt(dx * dx + dy * dy)
+        elif which == 4:
+            value = math.sqrt(outputs[0] * outputs[0] + outputs[1] * outputs[1]
+                              + outputs[2] * outputs[2])
+        elif which == 5:
+            value = turn[6] * outputs[0] + turn[7] * outputs[1] + turn[8] * outputs[2]
+        elif which == 6:
+            value = math.degrees(2.0 * math.asin(min(1.0, math.sqrt(
+                x[QX] * x[QX] + x[QY] * x[QY]))))
+        else:
+            value = math.degrees(math.sqrt(x[WX] * x[WX] + x[WY] * x[WY] + x[WZ] * x[WZ]))
+        above, below = bounds[i, 1], bounds[i, 2]
+        near = _NEAR * max(1.0, abs(value))
+        if abs(value - above) <= near or abs(value - below) <= near or (
+                above < value < below) != (bounds[i, 3] != 0.0):
+            return True
+    return False
+
+
 class InProcess(typing.NamedTuple):
     """An autopilot in machine code: where it has its sample and its reply."""
 
@@ -238,8 +303,10 @@ class Arrays(typing.NamedTuple):
     imu: np.ndarray                # see `body.felt`
     accel_noise: np.ndarray        # rows to come
     gyro_noise: np.ndarray
+    changes: np.ndarray            # of references: which, a factor, or NaN and a value
+    bounds: np.ndarray             # of a scenario: see `has_met`
     demand: np.ndarray             # from `demand_table`
-    rows: np.ndarray               # (most steps, memory and ROW)
+    rows: np.ndarray               # of each step
     field_noise: np.ndarray
     pressure_noise: np.ndarray
     controls: np.ndarray           # (16,), of the last reply
@@ -254,7 +321,7 @@ class Arrays(typing.NamedTuple):
     polled: np.ndarray             # (2,), 32-bit integers
 
 
-_DOUBLES = 12      # of the arrays, at first
+_DOUBLES = 14      # of the arrays, at first
 
 
 def function_of(
@@ -316,12 +383,14 @@ def _make(sensing: np.dtype[typing.Any], numba: typing.Any) -> tuple[typing.Any,
             carray(doubles[4], (shape[8], shape[9])), carray(doubles[5], (shape[10], shape[11])),
             carray(doubles[6], (shape[12], shape[13])), carray(doubles[7], (shape[14], shape[15])),
             carray(doubles[8], (shape[16], shape[17])), carray(doubles[9], (shape[18], shape[19])),
-            carray(doubles[10], shape[20]), carray(doubles[11], shape[22]),
-            carray(doubles[12], shape[24]), carray(doubles[13], shape[26]),
-            carray(doubles[14], shape[28]), carray(doubles[15], shape[30]),
+            carray(doubles[10], (shape[20], shape[21])),
+            carray(doubles[11], (shape[22], shape[23])), carray(doubles[12], shape[24]),
+            carray(doubles[13], shape[26]), carray(doubles[14], shape[28]),
+            carray(doubles[15], shape[30]), carray(doubles[16], shape[32]),
+            carray(doubles[17], shape[34]),
             carray(of_sensing, 1), carray(longs[0], NUMBERS + 2), carray(longs[1], 1),
             carray(longs[2], 1), carray(longs[3], 1), carray(calls, 8),
-            carray(places[0], shape[32]), carray(places[1], shape[33]), carray(singles[0], FLOATS),
+            carray(places[0], shape[36]), carray(places[1], shape[37]), carray(singles[0], FLOATS),
             carray(singles[1], 16), carray(polled, 2), carray(places[2], 8),
             carray(places[3], 4 * FLOATS), carray(places[4], 64))
 
@@ -425,10 +494,10 @@ def _fly(numba: typing.Any) -> typing.Any:
 
     @numba.njit(error_model='numpy', _nrt=False)
     def fly(  # type: ignore[no-untyped-def]
-        memory, rotors, shaking, imu, accel_noise, gyro_noise, demand, rows, field_noise,
-        pressure_noise, controls, reals, felt, field_t, pressure_pa, answered, sensing, numbers,
-        longs, time_us, is_armed, calls, out, into, values, floats, polled, long_bytes,
-        value_bytes, float_bytes,
+        memory, rotors, shaking, imu, accel_noise, gyro_noise, changes, bounds, demand, rows,
+        field_noise, pressure_noise, controls, reals, felt, field_t, pressure_pa, answered,
+        sensing, numbers, longs, time_us, is_armed, calls, out, into, values, floats, polled,
+        long_bytes, value_bytes, float_bytes,
     ):
         spec, count, is_here = numbers[NUMBERS:], numbers[COUNT], numbers[SOCKET] == HERE
         if count == 0:         # no more than the frames that were held
@@ -453,6 +522,15 @@ def _fly(numba: typing.Any) -> typing.Any:
                 break
             since = now_ns(spec)
             set_references(memory[6:state_at], demand, controls, numbers[IS_ARMED] != 0)
+            row = rows[step]
+            for i in range(6, state_at):
+                row[size + ROW + i - 6] = memory[i]
+            for i in range(numbers[CHANGES]):
+                at = 6 + int(changes[i, 0])
+                if math.isnan(changes[i, 1]):
+                    memory[at] = changes[i, 2]
+                else:
+                    memory[at] = changes[i, 1] * memory[at]
             for i in range(6):
                 imu[ACCEL_NOISE + i] = accel_noise[numbers[ACCEL_AT] + step, i]
                 imu[GYRO_NOISE + i] = gyro_noise[numbers[GYRO_AT] + step, i]
@@ -465,11 +543,15 @@ def _fly(numba: typing.Any) -> typing.Any:
                 numbers[IS_RK4]))
             numbers[TIME_US] += numbers[STEP_US]
             numbers[BEGUN] += 1
-            row = rows[step]
             for i in range(size):
                 row[i] = memory[i]
             if not is_valid:
                 ended = DIVERGED
+                break
+            if numbers[BOUNDS] and has_met(bounds[:numbers[BOUNDS]], x, outputs, reals):
+                ended = MET
+                break
+            if step + 1 == count and numbers[STOPS_AT_MOTION]:
                 break
             limit_imu(imu, sensing)
             for i in range(6):

@@ -136,7 +136,9 @@ class PilotBlock(Block):
 
     def next_act_us(self, due_us: int) -> int:
         """Return when the autopilot may hear of it, or the flight end."""
-        if self._has_scenario or self._is_station or self._is_by_hand or self._is_over:
+        # What a scenario does acts on it in each step: then no steps are taken without it.
+        if self._is_station or self._is_by_hand or (
+                self._is_over and not (self._has_scenario and self._is_reported)):
             return due_us
         next_us = next_due_us(due_us - 1, _PERIOD_US)
         if not self.autopilot_is_here or self._wakes_s is None or (

@@ -137,6 +137,17 @@ class FaultChain:
         self._effects: dict[_Key, Effect] = {}
         self._last: typing.Any = None
 
+    def effects(self, faults: Faults) -> typing.Collection[Effect] | None:
+        """Return what is in force on the block; None if one of them begins or ends with the next.
+
+        :param faults: those that are in force, also on other blocks
+        """
+        return self._effects.values() if faults is self._faults else None
+
+    def keep(self, value: typing.Any) -> None:
+        """Take in the last value that others have changed, or none had to change."""
+        self._last = value
+
     def of(self, time_us: int, value: typing.Any, faults: Faults) -> typing.Any:
         """Return the changed value; None if an action takes it away.
 

@@ -9,7 +9,7 @@ import typing
 
 from px4_sim_ros.model.faults.action import MOTION, WIND, Action, ActionContext, Effect
 from px4_sim_ros.model.faults.channels import CHANNELS, ChannelAccess
-from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
+from px4_sim_ros.model.faults.motion import BodyInputs, Load, MotionAction
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import parameter
 from px4_sim_ros.model.sensors.noise import GaussMarkov
@@ -133,7 +133,7 @@ class AirDensity(MotionAction):
             def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
                 return inputs.with_altered(
                     density_share=inputs.altered.density_share * self.share)
-            return effect
+            return Load(effect)
         channel, = CHANNELS[_AIRSPEED].values()
         access = ChannelAccess(channel, onset.world)
         return lambda time_us, measured: access.changed(

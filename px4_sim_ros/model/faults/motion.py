@@ -37,6 +37,37 @@ class BodyInputs(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
+class Change:
+    """One of the references becomes `factor` of what is asked for, or another value."""
+
+    index: int
+    factor: float | None           # None: the value
+    value: float
+
+    def __call__(self, time_us: int, inputs: BodyInputs) -> BodyInputs:
+        """Return inputs with the reference changed."""
+        references = list(inputs.references_rad_s)
+        references[self.index] = (
+            self.value if self.factor is None else self.factor * references[self.index])
+        return inputs._replace(references_rad_s=tuple(references))
+
+
+_Changed = typing.Callable[[float], float] | tuple[float | None, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What else moves the vehicle is the same in all steps."""
+
+    change: Effect
+
+    def __call__(self, time_us: int, inputs: BodyInputs) -> BodyInputs:
+        """Return inputs with force and alterations changed."""
+        changed: BodyInputs = self.change(time_us, inputs)
+        return changed
+
+
+@dataclasses.dataclass(frozen=True)
 class MotionAction(Action):
     """Base of these actions."""
 
@@ -65,6 +96,8 @@ class MotorAction(MotionAction):
         index = self.motor - 1
         before = onset.last.references_rad_s[index] if onset.last is not None else 0.0
         reference = self.reference(before, onset.world.step_us / US_PER_S)
+        if isinstance(reference, tuple):
+            return Change(index, *reference)
 
         def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
             references = list(inputs.references_rad_s)
@@ -72,10 +105,8 @@ class MotorAction(MotionAction):
             return inputs._replace(references_rad_s=tuple(references))
         return effect
 
-    def reference(
-        self, before_rad_s: float, step_s: float,
-    ) -> typing.Callable[[float], float]:
-        """Return the change of each step's reference.
+    def reference(self, before_rad_s: float, step_s: float) -> _Changed:
+        """Return the change of each step's reference: a function, or two fields of a `Change`.
 
         :param before_rad_s: the reference of the last step before
         """
@@ -88,28 +119,27 @@ class MotorThrust(MotorAction):
 
     share: float = parameter('of the thrust that is asked for', minimum=0, maximum=1)
 
-    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+    def reference(self, before_rad_s: float, step_s: float) -> _Changed:
         """Ask for less speed."""
-        factor = math.sqrt(self.share)
-        return lambda reference: factor * reference
+        return math.sqrt(self.share), 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class MotorOff(MotorAction):
     """It gets no power and runs down."""
 
-    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+    def reference(self, before_rad_s: float, step_s: float) -> _Changed:
         """Ask for nothing."""
-        return lambda reference: 0.0
+        return None, 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class MotorStuck(MotorAction):
     """It keeps the speed that was commanded last."""
 
-    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+    def reference(self, before_rad_s: float, step_s: float) -> _Changed:
         """Ask for the same as before."""
-        return lambda reference: before_rad_s
+        return None, before_rad_s
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +148,7 @@ class MotorSlow(MotorAction):
 
     time_constant_s: float = parameter('of the lag', 's', above=0, maximum=60)
 
-    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+    def reference(self, before_rad_s: float, step_s: float) -> _Changed:
         """Follow exponentially; exact for what is held over a step."""
         share, state = -math.expm1(-step_s / self.time_constant_s), before_rad_s
 
@@ -143,7 +173,7 @@ class Push(MotionAction):
         def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
             fx, fy, fz = inputs.force_enu
             return inputs._replace(force_enu=(fx + x, fy + y, fz + z))
-        return effect
+        return Load(effect)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,8 +186,8 @@ class Torque(MotionAction):
 
     def begin(self, onset: ActionContext) -> Effect:
         """Add the moment."""
-        return lambda time_us, inputs: inputs.with_altered(
-            torque_flu=total(inputs.altered.torque_flu, self.torque_n_m))
+        return Load(lambda time_us, inputs: inputs.with_altered(
+            torque_flu=total(inputs.altered.torque_flu, self.torque_n_m)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +220,7 @@ class Payload(MotionAction):
 
     def begin(self, onset: ActionContext) -> Effect:
         """Add the mass and the inertia."""
-        return lambda time_us, inputs: inputs._replace(altered=self._altered(inputs.altered))
+        return Load(lambda time_us, inputs: inputs._replace(altered=self._altered(inputs.altered)))
 
     def _altered(self, altered: Alterations) -> Alterations:
         (x, y, z), m = self.position_m, self.mass_kg
@@ -232,8 +262,8 @@ class BatteryCells(BatteryAction):
     def begin(self, onset: ActionContext) -> Effect:
         """Leave the share of the cells that work."""
         share = (self.of - self.shorted) / self.of
-        return lambda time_us, inputs: inputs.with_altered(
-            cells_share=inputs.altered.cells_share * share)
+        return Load(lambda time_us, inputs: inputs.with_altered(
+            cells_share=inputs.altered.cells_share * share))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,13 +289,12 @@ class BatteryCapacity(BatteryAction):
 
 
 def _multiply(name: str, factor: float) -> Effect:
-    return lambda time_us, inputs: inputs.with_altered(
-        **{name: getattr(inputs.altered, name) * factor})
+    return Load(lambda time_us, inputs: inputs.with_altered(
+        **{name: getattr(inputs.altered, name) * factor}))
 
 
 # Actions on the servos of surfaces and of wheels that are steered.
 
-_Change = typing.Callable[[float], float]
 POSITIVE, NEGATIVE = 'positive', 'negative'
 
 
@@ -296,6 +325,8 @@ class ServoAction(MotionAction):
         servo, = (servo for servo in vehicle.servos if servo.name == self.servo)
         asked = servo.center_rad if onset.last is None else onset.last.references_rad_s[index]
         angle = self.angle(asked, onset.now.reached[index], servo)
+        if isinstance(angle, tuple):
+            return Change(index, *angle)
 
         def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
             references = list(inputs.references_rad_s)
@@ -303,8 +334,8 @@ class ServoAction(MotionAction):
             return inputs._replace(references_rad_s=tuple(references))
         return effect
 
-    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
-        """Return the change of each step's commanded angle, rad.
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Changed:
+        """Return the change of each step's commanded angle, rad, as that of a motor.
 
         :param asked_rad: the angle that was asked for in the last step before
         :param reached_rad: that which the servo has
@@ -317,9 +348,9 @@ class ServoAction(MotionAction):
 class ServoStuck(ServoAction):
     """It stays at the angle that it has reached, whatever the command."""
 
-    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Changed:
         """Ask for where it is."""
-        return lambda asked: reached_rad
+        return None, reached_rad
 
 
 @dataclasses.dataclass(frozen=True)
@@ -329,11 +360,10 @@ class ServoHardOver(ServoAction):
     side: str = parameter(
         'sign of the angle there, from that at control 0', choices=(POSITIVE, NEGATIVE))
 
-    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Changed:
         """Ask for the whole travel."""
         travel = servo.travel_rad if self.side == POSITIVE else -servo.travel_rad
-        end = servo.center_rad + travel
-        return lambda asked: end
+        return None, servo.center_rad + travel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -343,7 +373,7 @@ class ServoSlack(ServoAction):
     play_deg: float = parameter('from one end of the play to the other', 'deg', above=0,
                                 maximum=90)
 
-    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Changed:
         """Drag the angle along at half the play's distance: the play operator of hysteresis."""
         half, state = 0.5 * math.radians(self.play_deg), asked_rad
 

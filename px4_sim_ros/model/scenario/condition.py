@@ -13,7 +13,7 @@ from px4_sim_ros.model.scenario.situation import FLAGS, NUMBERS, Situation
 from px4_sim_ros.model.timebase import US_PER_S
 
 _BOUNDS = 'above', 'below'
-AGE, MODE, TEXT = 'age_s', 'mode', 'text'
+TIME, AGE, MODE, TEXT = 'time_s', 'age_s', 'mode', 'text'
 
 
 class Found(typing.NamedTuple):
@@ -22,7 +22,15 @@ class Found(typing.NamedTuple):
     holds: bool
     margin: float              # how far from the bound, in `unit`; below 0 it does not hold
     unit: str
-    value: str                 # what was found, for the user
+    what: str                  # was found; of a number its name
+    number: float | None = None
+
+    @property
+    def value(self) -> str:
+        """What was found, for the user."""
+        if self.number is None:
+            return self.what
+        return f'{self.what} is {_number(self.number, self.unit)}'
 
     @property
     def is_measured(self) -> bool:
@@ -36,6 +44,10 @@ class Condition(typing.Protocol):
     def look(self, situation: Situation) -> Found:
         """Return how it stands."""
 
+    def leaves(self) -> typing.Iterator[Condition]:
+        """Yield the conditions that it is made of: itself, if it is one."""
+        yield self
+
     @property
     def text(self) -> str:
         """What it says, for the user."""
@@ -45,7 +57,7 @@ class Condition(typing.Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Between:
+class Between(Condition):
     """A number is above one bound, below another one, or both; a number that is none is not."""
 
     quantity: str
@@ -59,7 +71,7 @@ class Between:
         margin = min(value - self.above, self.below - value)
         if math.isnan(margin):
             return Found(False, -math.inf, unit, f'{self.quantity} is not known')
-        return Found(margin > 0.0, margin, unit, f'{self._name} is {_number(value, unit)}')
+        return Found(margin > 0.0, margin, unit, self._name, value)
 
     def _value(self, s: Situation) -> tuple[float, str]:
         if self.quantity != AGE:
@@ -96,7 +108,7 @@ def rounded(value: float) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Is:
+class Is(Condition):
     """A flag of the autopilot, or its mode, is as it should be."""
 
     quantity: str
@@ -119,7 +131,7 @@ class Is:
 
 
 @dataclasses.dataclass(frozen=True)
-class Says:
+class Says(Condition):
     """The autopilot says just now a text that contains another one."""
 
     wanted: str
@@ -140,7 +152,7 @@ class Says:
 
 
 @dataclasses.dataclass(frozen=True)
-class All:
+class All(Condition):
     """Several conditions hold together; the margin is that of the nearest to its bound."""
 
     parts: tuple[Condition, ...]
@@ -149,6 +161,11 @@ class All:
         """Return how the worst of them stands."""
         return min((part.look(situation) for part in self.parts),
                    key=lambda found: (found.holds, found.margin))
+
+    def leaves(self) -> typing.Iterator[Condition]:
+        """Yield those of its parts."""
+        for part in self.parts:
+            yield from part.leaves()
 
     @property
     def text(self) -> str:

@@ -3,11 +3,13 @@
 """How a scenario goes in one flight: what has begun, what is in force, what is expected."""
 from __future__ import annotations
 
+import math
 import typing
 
 from px4_sim_ros.model.faults.action import Fault, Faults
 from px4_sim_ros.model.faults.autopilot import AutopilotOff, Clear, Note
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.scenario.condition import AGE, TIME, Between, Condition
 from px4_sim_ros.model.scenario.expectation import Expectation, Watch
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import End, Event, Scenario
@@ -80,6 +82,51 @@ class Course:
             watch.look(situation)
         self.is_over = self._has_ended(situation)
         return self.faults
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether something is in force for this step only."""
+        return self._instant
+
+    # For steps that are looked at afterwards: see `link.hil.burst`.
+
+    def awaited(self) -> list[Condition]:
+        """Return the conditions that let something happen."""
+        conditions = [event.when for event in self._pending]
+        conditions.append(None if self._end is None else self._end.when)
+        return [leaf for condition in conditions if condition is not None
+                for leaf in condition.leaves()]
+
+    def next_us(self, now_us: int) -> float:
+        """Return the time of the next thing that may happen by the clock alone."""
+        times_us = [event.at_us for event in self._pending if event.at_us is not None]
+        times_us += self._until_us.values()
+        if self._end is not None and self._end.at_us is not None:
+            times_us.append(self._end.at_us)
+        if self._mission_over_us is not None:
+            times_us.append(self._mission_over_us + _PATIENCE_US)
+        for leaf in self.awaited():
+            if not isinstance(leaf, Between) or leaf.quantity not in (TIME, AGE):
+                continue
+            since_us = 0 if leaf.quantity == TIME else self._begun_us.get(leaf.event)
+            if since_us is not None:
+                # At the bound it does not hold yet.
+                times_us += [since_us + math.floor(bound * US_PER_S) + i for i in (0, 2)
+                             for bound in (leaf.above, leaf.below) if math.isfinite(bound)]
+        return min((time_us for time_us in times_us if time_us > now_us), default=math.inf)
+
+    def look_back(
+        self, truth: Truth, battery: BatteryStatus | None, autopilot: AutopilotState,
+    ) -> None:
+        """Judge a step in which nothing happened.
+
+        :raises RuntimeError: something should have
+        """
+        faults = self.faults
+        self.step(truth.time_us, truth, battery, autopilot)
+        if self.faults is not faults or self.is_over:
+            raise RuntimeError(f'at {truth.time_us} us the scenario does something in a step that'
+                               ' was taken without it')
 
     def _end_what_is_over(self, time_us: int) -> None:
         if self._instant:

@@ -115,6 +115,14 @@ NUMBERS: dict[str, Quantity] = {
                       lambda s: float(s.autopilot.items)),
 }
 
+MOTION = ('height_m', 'north_m', 'east_m', 'distance_m', 'speed_m_s', 'climb_m_s', 'tilt_deg',
+          'rate_deg_s')
+"""Those of the true motion, which change in each step."""
+MOST_AWAITED = 32
+"""How many conditions compiled code looks at."""
+ESTIMATED = 'estimated_height_m', 'estimate_error_m'
+BATTERY = 'charge', 'voltage_v'
+
 FLAGS: dict[str, tuple[str, typing.Callable[[Situation], bool]]] = {
     'armed': ('the autopilot is armed', lambda s: s.autopilot.armed),
     'landed': ('the autopilot takes the vehicle for landed', lambda s: s.autopilot.landed),
