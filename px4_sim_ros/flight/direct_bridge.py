@@ -34,6 +34,7 @@ class DirectServer(HilServer):
         self._answers = b''
         self._has_reply = False            # that is no frame yet
         self._is_open = True
+        self._in_process = _in_process(self._autopilot)
 
     @property
     def connected(self) -> bool:
@@ -72,14 +73,7 @@ class DirectServer(HilServer):
     @property
     def in_process(self) -> InProcess:
         """Where compiled code finds the autopilot."""
-        memory, constants = self._autopilot.records
-        force = memory['specific_force_m_s2']
-        return InProcess(
-            memory['time_us'],
-            # The rates are behind it.
-            np.lib.stride_tricks.as_strided(force, (6,), (force.itemsize,)),
-            memory['field_t'][0], memory['pressure_pa'], memory['controls'][0],
-            memory['reply_armed'], address(), memory.ctypes.data, constants.ctypes.data)
+        return self._in_process
 
     def begin_steps(self, time_us: int) -> tuple[int, float] | None:
         """Let the autopilot carry out commands; return up to when it sends no telemetry."""
@@ -109,6 +103,17 @@ class DirectServer(HilServer):
         if self._is_open:
             self._is_open = False
             self._autopilot.interface.close()
+
+
+def _in_process(autopilot: Autopilot) -> InProcess:
+    memory, constants = autopilot.records
+    force = memory['specific_force_m_s2']
+    return InProcess(
+        memory['time_us'],
+        # The rates are behind it.
+        np.lib.stride_tricks.as_strided(force, (6,), (force.itemsize,)),
+        memory['field_t'][0], memory['pressure_pa'], memory['controls'][0],
+        memory['reply_armed'], address(), memory.ctypes.data, constants.ctypes.data)
 
 
 class DirectBridge(HilBlock):

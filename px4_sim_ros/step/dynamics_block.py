@@ -110,34 +110,28 @@ class DynamicsBlock(Block):
         battery = self.dynamics.battery()
         return None if battery is None else battery.with_32_bits()
 
-    def take_steps(self, begun: int, time_us: int, *, is_valid: bool) -> Outputs:
-        """Return the outputs of the last of some steps that compiled code has taken.
-
-        :param time_us: of that step
-        :raises DivergedError: the motion has left all bounds
-        """
-        outputs: Outputs = {
-            'ground_truth/odom': self.dynamics.take_steps(begun, is_valid=is_valid)}
-        if is_due(time_us, self.battery_period_us):
-            outputs['battery_state'] = self._battery_status()
-        return outputs
-
-    def take_in(self, rows: np.ndarray, time_us: int) -> None:
-        """Take steps that compiled code has taken into the fingerprint.
+    def take_steps(self, rows: np.ndarray, time_us: int, *, is_valid: bool) -> Outputs:
+        """Take in steps that compiled code has taken; return the outputs of the last one.
 
         :param rows: of each step, all of the motion's memory
         :param time_us: of the last one
+        :raises DivergedError: the motion has left all bounds
         """
+        outputs: Outputs = {
+            'ground_truth/odom': self.dynamics.take_steps(len(rows), is_valid=is_valid)}
+        if is_due(time_us, self.battery_period_us):
+            outputs['battery_state'] = self._battery_status()
         if self._has_faults:
             self._faults.keep(BodyInputs(
                 tuple(rows[-1, 6:self.dynamics.arrays[0].state_at].tolist())))
         held = rows[:, :len(self.dynamics.inputs_and_state)]
         if self.past_fingerprints is None:
             self._digest.update(held.tobytes())
-            return
+            return outputs
         for i, row in enumerate(held, 1 - len(held)):
             self._digest.update(row.tobytes())
             self.past_fingerprints.append((time_us + i * self._step_us, self.fingerprint))
+        return outputs
 
     def outputs_of(self, row: np.ndarray, time_us: int) -> Outputs:
         """Return the outputs of one of those steps before the last."""

@@ -4,14 +4,18 @@
 import contextlib
 import threading
 
+import numpy as np
 import pytest
 from mavlink_frames import controls_frame, px4_greeting
 from stand_in_autopilot import ARMED_FROM_US, StandInAutopilot, scripted_controls
 
+from px4_sim_ros import Flight
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
-from px4_sim_ros.link.hil import block
+from px4_sim_ros.link.hil import block, burst_code
 from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.model.scenario.situation import MOTION, NUMBERS, AutopilotState, Situation
+from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.px4.boot_watch import StartScript
 from px4_sim_ros.spec.configuration import load_configuration
 
@@ -119,3 +123,72 @@ def test_other_flights_are_taken_step_by_step(changes, instance):
 def test_without_machine_code_a_flight_does_not_wait_for_the_compiler(monkeypatch, instance):
     monkeypatch.setattr(block, 'is_kept', lambda name: False)
     assert flown(instance)[3] == 0
+
+
+# With the embedded autopilot in the process of the world, too.
+
+def flown_here(monkeypatch, ahead, **options):
+    """Return fingerprint, events, verdicts, tables and the share of steps in compiled code."""
+    taken = []
+    run_ahead = block.HilBlock.run_ahead
+
+    def counted(self, *arguments):
+        found = run_ahead(self, *arguments) if ahead else None
+        taken.append(found.begun if found is not None else 0)
+        return found
+
+    monkeypatch.setattr(block.HilBlock, 'run_ahead', counted)
+    with Flight(**options) as flight:
+        flight.run()
+    result = flight.end()
+    verdicts = flight.scenario().course.verdicts() if 'scenario' in options else ()
+    tables = {topic: {name: column.tolist() for name, column in result.table(topic).items()}
+              for topic in ('imu/data_raw', 'mag', 'baro', 'battery_state', 'actuators/command',
+                            'autopilot/odometry')}
+    return ((result.fingerprint, result.events, verdicts, tables),
+            sum(taken) / (result.summary()['sim_time_s'] * 250))
+
+
+# Some things that happen are in force on motion or sensors; the wind is due in each fifth step.
+@pytest.mark.parametrize('share, options', [
+    (0.95, {'mission': 'hover'}), (0.9, {'mission': 'hover', 'wind': 'dryden'}),
+    (0.85, {'scenario': 'motor_weak'}), (0.8, {'scenario': 'motor_out'}),
+    (0.8, {'scenario': 'gnss_lost'}), (0.7, {'scenario': 'gust_at_landing'}),
+    (0.7, {'scenario': 'twisted'}), (0.2, {'scenario': 'imu_noisy'}),
+    (0.7, {'scenario': {'mission': 'hover', 'events': [
+        {'name': 'high', 'when': {'height_m': {'above': 4.0}, 'climb_m_s': {'below': 0.9}},
+         'push': {'force_n': [1.0, 0.0, 0.0]}, 'for_s': 1.5},
+        {'name': 'late', 'when': {'age_s': {'event': 'high', 'above': 2.0}},
+         'motor_thrust': {'motor': 2, 'share': 0.9}},
+        {'name': 'stuck', 'at_s': 14.002, 'motor_stuck': {'motor': 1}, 'for_s': 0.1}],
+        'expect': [{'always': {'tilt_deg': {'below': 15}}},
+                   {'eventually': {'charge': {'below': 0.99}}}]}}),
+], ids=lambda value: str(value)[:40])
+def test_a_flight_with_the_autopilot_here_is_the_same(monkeypatch, share, options):
+    ahead, found = flown_here(monkeypatch, True, **options)
+    one_by_one, none = flown_here(monkeypatch, False, **options)
+    assert ahead == one_by_one
+    assert found >= share and none == 0
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_no_bound_that_is_met_is_missed(seed):
+    """Also where a quantity is next to it."""
+    random = np.random.default_rng(seed)
+    for _ in range(300):
+        place, turn, velocity, rate = (random.normal(size=n) for n in (3, 4, 3, 3))
+        turn /= np.linalg.norm(turn)
+        truth = Truth(0, tuple(place), tuple(turn), tuple(velocity), tuple(rate), (), (), (), (),
+                      (), ())
+        situation = Situation(0, truth, (0.5, -0.5, 0.1), None, AutopilotState(), {})
+        x = np.array([*place, *velocity, *turn, *rate])
+        reals = np.array([0.0, 0.0, *situation.start_enu])
+        for which, name in enumerate(MOTION):
+            value = NUMBERS[name].of(situation)
+            for above, was in ((value - 0.1, True), (value + 0.1, False), (value, True),
+                               (value, False), (value + 1e-12, True), (value - 1e-12, False)):
+                bounds = np.array([[which, above, np.inf, was]])
+                is_next_to_it = abs(value - above) < 1e-9
+                assert burst_code.has_met(bounds, x, velocity, reals) == is_next_to_it
+                bounds[0, 3] = not was
+                assert burst_code.has_met(bounds, x, velocity, reals)

@@ -164,6 +164,7 @@ class Bursts:
         self._wanted = {configuration.graph.topics[name].value
                         for name in configuration.graph.nodes[configuration.name].inputs}
         self._known: list[tuple[typing.Any, typing.Any]] = []      # blocks and their models
+        self._autopilot: code.InProcess | None = None
         self._is_possible = False
 
     def run(
@@ -280,9 +281,9 @@ class Bursts:
     def _bind(self, slots: typing.Sequence[BlockSlot]) -> None:
         """Take the arrays of the blocks of this run."""
         known = [(slot.block, getattr(slot.block, 'model', None)) for slot in slots]
-        if known == self._known:
+        if known == self._known and self._server.in_process is self._autopilot:
             return
-        self._known, cast = known, self._cast(slots)
+        self._known, self._autopilot, cast = known, self._server.in_process, self._cast(slots)
         self._is_possible = cast is not None
         if cast is None:
             return
@@ -386,7 +387,6 @@ class Bursts:
             noise.skip(whole)
         for place, noise in zip(self._places[2:], self._noises[2:]):
             noise.skip(n[place] - noise.at)
-        self._dynamics.take_in(arrays.rows[:begun, :self._size], last_us)
         if self._scenario is not None:
             self._judge(self._scenario, time_us, whole)
         if n[code.ENDED] == code.UNSENT:
@@ -415,7 +415,8 @@ class Bursts:
     def motion_now(self, begun: int, last_us: int) -> Outputs:
         """Return the outputs of the motion in the last step."""
         return self._dynamics.take_steps(
-            begun, last_us, is_valid=self.numbers[code.ENDED] != code.DIVERGED)
+            self.arrays.rows[:begun, :self._size], last_us,
+            is_valid=self.numbers[code.ENDED] != code.DIVERGED)
 
     def output(self, slot: BlockSlot, step: int, time_us: int) -> Outputs:
         """Return the outputs of a block that compiled code has."""
