@@ -237,7 +237,7 @@ _LAPSE_RATE, _ZERO_CELSIUS = atmosphere.LAPSE_RATE_K_M, atmosphere.KELVIN_AT_ZER
 def has_met(
     bounds: np.ndarray, x: np.ndarray, outputs: np.ndarray, reals: np.ndarray,
 ) -> bool:
-    """Return whether a quantity may not be on the side of its bounds any more where it was.
+    """Return whether a quantity may have left the side of its bounds on which it was.
 
     It is so also for one next to a bound: `math.hypot`, by which a scenario takes it, is another
     one here.

@@ -138,7 +138,7 @@ class FaultChain:
         self._last: typing.Any = None
 
     def effects(self, faults: Faults) -> typing.Collection[Effect] | None:
-        """Return what is in force on the block; None if one of them begins or ends with the next.
+        """Return the effects on the block; None if one of them begins or ends with the next value.
 
         :param faults: those that are in force, also on other blocks
         """
