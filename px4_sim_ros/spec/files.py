@@ -122,11 +122,6 @@ def load_vehicle(name: str) -> Vehicle:
     return Files().vehicle(name)
 
 
-def load_scenario(name: str) -> Scenario:
-    """Read a scenario by its name in `config/scenarios`, or by its path."""
-    return typing.cast('Scenario', Files().scenario(name))
-
-
 def read_event(text: str) -> typing.Any:
     """Return the mapping of an event from its YAML text."""
     return parse_yaml(text, f'fault {text!r}')

@@ -25,7 +25,7 @@ from px4_sim_ros.px4.log import dropouts_ms, loss_of
 from px4_sim_ros.px4.shared_core import shared_core_of
 from px4_sim_ros.px4.sitl import Px4, Px4Process, world_parameters
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.spec.files import load_scenario, load_vehicle
+from px4_sim_ros.spec.files import Files, load_vehicle
 from px4_sim_ros.spec.flight_spec import Options, flight_of
 from px4_sim_ros.spec.resources import named_files
 
@@ -284,7 +284,7 @@ def begun_with(tmp_path, monkeypatch):
         scenario = tmp_path / 'asked.yaml'
         scenario.write_text(json.dumps({'px4': asked}))
         found, remarks = boot_parameters.environment(
-            Px4(extras.parent.parent), load_vehicle('iris'), load_scenario(str(scenario)))
+            Px4(extras.parent.parent), load_vehicle('iris'), Files().scenario(str(scenario)))
         return {name.removeprefix('PX4_PARAM_'): text for name, text in found.items()
                 if name.startswith('PX4_PARAM_') and name not in (      # those of the Iris
                     'PX4_PARAM_SIM_BAT_ENABLE', 'PX4_PARAM_MPC_THR_HOVER')}, remarks
