@@ -9,14 +9,17 @@ import typing
 import numpy as np
 import rerun
 
+from px4_sim_ros.recording.analysis.export import columns_of
 from px4_sim_ros.recording.analysis.fleet_flight import read_fleet
 from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
 from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
+from px4_sim_ros.recording.analysis.series import read_series
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report.plots import COLOURS
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rerun_stream import DISTANCE, RerunStream, fleet_blueprint, parts
 
+_MOST_LINES, _STAMPS = 4, 'timestamp'
 _LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
 
 
@@ -31,8 +34,19 @@ def write_vehicle(
     configuration, lines = bag.run.configuration({}), marks(bag.run, contents)
     log = RerunLog(open_run(), configuration, places, whole=True, **look)
     log.add(series)
+    _add_own_topics(bag, RerunStream(open_run(), look.get('namespace', '')))
     for mark in lines:
         log.log_text(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
+
+
+def _add_own_topics(bag: BagReader, stream: RerunStream) -> None:
+    """Plot the numbers of PX4's own topics, a line for each of a few."""
+    for topic, fields in read_series(bag, bag.added).items() if bag.added else ():
+        for field, its in fields.items():
+            count = its.values.shape[1]
+            if count <= _MOST_LINES and not field.startswith(_STAMPS):
+                stream.plot(f'/{topic}/{field}', its.time_s, its.values, columns_of(field, count),
+                            '')
 
 
 # A recorded flight of several vehicles as Rerun shows it: all in one space, under one time.

@@ -144,7 +144,7 @@ class RerunStream:
         """
         count = values.shape[1]
         self.describe(entity, rerun.SeriesLines(
-            names=[f'{name}, {unit}' for name in names],
+            names=[f'{name}, {unit}' if unit else name for name in names],
             colors=[rgb(colours[i % len(colours)]) for i in range(count)]))
         self.send(entity, time_s, rerun.Scalars.columns(
             scalars=values.ravel()).partition([count] * len(time_s)))

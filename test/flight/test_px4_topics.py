@@ -139,6 +139,10 @@ def test_each_message_of_px4_has_the_time_of_a_step_and_joins_with_the_truth(fly
     times = np.rint(truth['time_s'] * 1e6).astype(int)
     found = np.searchsorted(times, odometry['timestamp'].astype(int))
     assert (times[found] == odometry['timestamp'].astype(int)).all(), 'none is lost'
+    if mode == 'core':
+        shown = bag.folder.with_suffix('.rrd')
+        assert run('view', bag.folder, '--viewer', shown).returncode == 0
+        assert f'{before}/out/vehicle_odometry/position'.encode() in shown.read_bytes()
     high = odometry['time_s'] > 20.0
     assert np.abs(-odometry['position.z'] - truth['position_m.z'][found])[high].max() < 1.0
 

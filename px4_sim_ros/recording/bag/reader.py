@@ -186,6 +186,11 @@ class BagReader:
             return self.decode_added(message.topic, message.data)
         return decode(message.data, schema.topic_type(self.run.graph, message.topic))
 
+    @property
+    def added(self) -> list[str]:
+        """The topics that are none of the graph, once the bag was read, with a definition."""
+        return list(filter(self.knows, self._added))
+
     def knows(self, topic: str) -> bool:
         """Return whether the bag has the definition of a topic that was added."""
         return topic in self._added and bool(self._added[topic].data)
