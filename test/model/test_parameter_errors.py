@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import math
 import os
+import re
 
 import numpy as np
 import pytest
@@ -254,8 +255,18 @@ def test_vehicle_file_that_is_no_yaml(tmp_path):
 LEVELS = 'more than 50 levels or 200000 values'
 
 
+def test_a_line_that_is_too_deep_for_yaml_itself_is_one_sentence(tmp_path):
+    """From 1000 levels on it is that of PyYAML 6.0.4, which reads a line ahead."""
+    path = tmp_path / 'x.yaml'
+    path.write_text('[' * 50_000)
+    sentence = refusal(load_vehicle, str(path))
+    assert re.fullmatch(rf'vehicle file {path}: not YAML: (more than 50 levels|while increasing).*'
+                        r' in ".*", line 1, column \d+', sentence)
+
+
 @pytest.mark.parametrize(('text', 'problem'), [
-    ('[' * 50_000, f'not YAML: {LEVELS} in "FILE", line 1, column 50'),
+    ('[' * 900, f'not YAML: {LEVELS} in "FILE", line 1, column 50'),
+    ('[\n' * 50_000, f'not YAML: {LEVELS} in "FILE", line 50, column 1'),
     ('- ' * 50_000, f'not YAML: {LEVELS} in "FILE", line 1, column 99'),
     # Each line has ten times the values of the one before.
     ('\n'.join(['a: &a 1', 'b: &b [' + '*a,' * 10 + ']', *(
