@@ -34,8 +34,6 @@ from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.px4.sitl import REPEATABLE, SCHEDULES, Px4
 from px4_sim_ros.spec.flight_spec import AUTOPILOTS
 
-# `campaign refly`: a run of a campaign once more, here or on another machine.
-
 
 def refly(options: argparse.Namespace, path: str, run: str) -> int:
     """Fly a run again and compare its fingerprint; return the exit code."""
@@ -79,9 +77,6 @@ def _difference(before: Row, now: Row, old: Px4Build, new: Px4Build) -> str:
     if old is not None and new is not None and old != new:
         found.append(f'PX4 was {" ".join(old)} and is {" ".join(new)}')
     return ', '.join(found) or 'all versions are the same'
-
-
-# How far a campaign is, on the terminal, and what it has come to.
 
 
 class CampaignProgress(Bar):

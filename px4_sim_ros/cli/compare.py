@@ -23,8 +23,6 @@ from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.report import comparison_report as report
 from px4_sim_ros.spec.resources import check_page, check_writable
 
-# Commands on the recording of several vehicles: one vehicle after the other.
-
 
 def each(
     options: argparse.Namespace, bags: typing.Sequence[BagReader],

@@ -34,8 +34,6 @@ from px4_sim_ros.model.timebase import instance_name, kind_and_index
 from px4_sim_ros.model.truth import BatteryStatus, WindSample
 from px4_sim_ros.step.graph import Topic
 
-# Wind and battery as messages, and back.
-
 
 def _new_battery(status: BatteryStatus | None) -> BatteryState:
     """Return a message with all that never changes; what is not modelled is NaN."""

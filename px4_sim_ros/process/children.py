@@ -14,8 +14,6 @@ import typing
 
 from px4_sim_ros.process.signal_mask import ENDING
 
-# Programs that start others in a state that Python cannot give them, and what they start.
-
 # Signals wait until the process has its handlers and unblocks them: while Python imports, Ctrl-C
 # would print where it has got to. (`env` is part of coreutils.)
 SIGNALS_WAIT = ('env', f"--block-signal={','.join(map(str, ENDING))}", '--')

@@ -39,8 +39,6 @@ import psutil
 from px4_sim_ros.px4.console import AgentWatch
 from px4_sim_ros.px4.shared_core import go_last
 
-# The process on this machine that has connected, and whether its start script still runs.
-
 _LOOK_PERIOD_S = 0.05
 # Of wall time. Another autopilot may have children for ever.
 _LONGEST_S = 20.0
@@ -87,8 +85,6 @@ def _runs(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     return False
 
-
-# A file that stays in memory, also if the system would give its place to others.
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

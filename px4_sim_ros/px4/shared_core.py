@@ -8,8 +8,6 @@ import os
 import threading
 import typing
 
-# Which core an autopilot has for itself.
-
 
 def core_of(instance: int, cores: typing.Iterable[int]) -> int:
     """Return which of some cores an autopilot keeps to; each instance has another while they last.
@@ -27,9 +25,6 @@ def shared_core_of(instance: int) -> int:
     """
     cores = sorted(os.sched_getaffinity(0))
     return cores[-1 - instance % len(cores)]
-
-
-# The cores that are left to the step by an autopilot that keeps to some.
 
 
 class OtherCores:

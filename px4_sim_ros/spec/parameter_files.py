@@ -143,8 +143,6 @@ def nested(values: FlatParameters) -> dict[str, typing.Any]:
     return found
 
 
-# Names of parameters with their node before them, such as `wind.speed_m_s`.
-
 Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
 
 

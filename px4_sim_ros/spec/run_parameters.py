@@ -10,8 +10,6 @@ from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import Graph
 
-# The parameters of the owner of the clock.
-
 _SLOWEST, _FASTEST = 0.01, 1000.0
 SPEEDS = f'0 or at least {_SLOWEST:g} and at most {_FASTEST:g}'
 """The speed factors that are allowed, in words."""

@@ -10,8 +10,6 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.graph import BRIDGE, CLOCK, Graph, NodeSpec, Topic
 
-# Joins what comes from elsewhere by its stamps, so that the order of arrival never matters.
-
 # What is due to whom at a time.
 #
 # It follows from the periods alone, so that no node waits for a value that will not come.

@@ -19,7 +19,6 @@ if typing.TYPE_CHECKING:
     from px4_sim_ros.px4.sitl import Px4
     from px4_sim_ros.testing.flight import Flight
 
-# The PX4 that a test flies, and whether its flights repeat.
 
 EMBEDDED, PX4 = 'embedded', 'px4'
 """The autopilots; the second one is a marker as well."""

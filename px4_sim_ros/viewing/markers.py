@@ -24,10 +24,6 @@ from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.viewing.links import IDENTITY, beams
 from px4_sim_ros.viewing.shapes import Colour, rotor_colour
 
-# The latest values of all that is shown in space, for the markers and the text.
-
-# The motion between poses, by differences, for a viewer that subscribes to poses only.
-
 _Fields = typing.Mapping[str, Series]
 
 
@@ -76,8 +72,6 @@ def _without_jumps(attitude: np.ndarray) -> np.ndarray:
     signs = np.where(np.concatenate([[0], np.cumsum(flips)]) % 2, -1.0, 1.0)
     return attitude * signs[:, None]
 
-
-# The path flown, with as few points as show it.
 
 _FIRST_SPACING_M = 0.05
 

@@ -49,9 +49,6 @@ def _add_own_topics(bag: BagReader, stream: RerunStream) -> None:
                             '')
 
 
-# A recorded flight of several vehicles as Rerun shows it: all in one space, under one time.
-
-
 def write_fleet(
     bags: typing.Sequence[BagReader], open_run: typing.Callable[[], rerun.RecordingStream],
 ) -> None:

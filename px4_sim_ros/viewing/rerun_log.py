@@ -37,8 +37,6 @@ from px4_sim_ros.viewing.markers import (
 from px4_sim_ros.viewing.rerun_stream import ABOVE, VEHICLE, WORLD, RerunStream, blueprint, rgba
 from px4_sim_ros.viewing.shapes import Kind, Shape, rotor_colour, vehicle_shapes
 
-# What servos and wheels turn, in Rerun.
-
 
 def entity_of(link: Link) -> str:
     """Return where a frame is: what is in another's moves with that."""

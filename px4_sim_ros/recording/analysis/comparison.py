@@ -18,9 +18,6 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import changed_between, decode, topic_type
 from px4_sim_ros.step.graph import AUTOPILOT_STATE
 
-# Compares two messages of one type bit by bit, field by field.
-
-
 _Read = typing.Callable[[bytes], typing.Any]
 
 

@@ -20,8 +20,6 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step.graph import Graph
 from px4_sim_ros.step.side_topics import ESTIMATE, RECORDED, SET_POINT
 
-# What a flight is annotated with: marks on its time, and waypoints in space.
-
 
 class Mark(typing.NamedTuple):
     """An event at a time, or a state from one time to another."""

@@ -25,8 +25,6 @@ from px4_sim_ros.spec.run_parameters import RecorderParameters, recorded
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
 
-# A topic of a recording.
-
 NS_PER_US = 1000
 
 

@@ -36,8 +36,6 @@ from px4_sim_ros.recording.report.report_page import (
     time_plot,
 )
 
-# How each vehicle of a recorded flight has fared: mission, link, and what had to hold of it.
-
 _BRIDGE, _PILOT = 'hil_bridge', 'pilot'
 
 
@@ -178,9 +176,6 @@ def _events(flight: FleetFlight) -> str:
     return table(('time, s', 'who', 'what'), [
         (f'{said.time_s:.3f}', said.who, said.text) for said in shown]) + (
         paragraph(f'{left_out} later ones are left out.', 'warning') if left_out else '')
-
-
-# The report of a recording: of one vehicle, or of several at once.
 
 
 def write_any_report(folder: str | pathlib.Path, path: pathlib.Path) -> None:

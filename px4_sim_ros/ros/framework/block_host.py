@@ -204,8 +204,6 @@ class BlockHost:
             self._publish(self._last[name])
 
 
-# Reports a block that hangs, and leaves it where that is asked for.
-
 _SOON_S = 1e-5
 
 
@@ -240,8 +238,6 @@ class HangReport:
         manager = self._manager
         return manager is not None and manager.get_parameter('on_overdue').value == 'fail'
 
-
-# Runs a process of the graph: its blocks step by step, and all else now and then.
 
 # Of wall time. A subscriber that joins is seen so soon.
 _REFRESHED_EVERY_S = 0.005

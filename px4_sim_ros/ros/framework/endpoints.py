@@ -20,8 +20,6 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.step.graph import ABSENCE, Graph, qualified
 
-# What a managed node answers when it is asked for its status.
-
 
 @dataclasses.dataclass(frozen=True)
 class NodeStatus:

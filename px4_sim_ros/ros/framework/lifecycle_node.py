@@ -106,9 +106,6 @@ class StrictLifecycleNode(LifecycleNode):
             self.log_publisher.publish(line(time_us, who or self.get_logger().name, text))
 
 
-# The lifecycle of the node that has all others in hand: its own states follow theirs.
-
-
 class FollowingLifecycle(StrictLifecycleNode):
     """A node that goes through its transitions by itself.
 

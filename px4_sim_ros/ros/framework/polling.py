@@ -71,8 +71,6 @@ class PollingNode(Node):
         return subscription
 
 
-# Services that answer when the request is complete; their node runs on meanwhile.
-
 # Of wall time: so late a request may be seen, and its end.
 _PERIOD_S = 0.02
 

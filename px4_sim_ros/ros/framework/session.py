@@ -21,16 +21,11 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import leaving, signals
 from px4_sim_ros.spec.ros_environment import ros_environment
 
-# Timers of wall time: what has to happen also while simulated time stands still.
-
 
 def create_wall_timer(node: Node, period_s: float, callback: typing.Callable[[], None]) -> Timer:
     """Return a timer that a change of the system's time does not disturb."""
     return node.create_timer(
         period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-
-# Message classes from their ROS names.
 
 
 @functools.cache

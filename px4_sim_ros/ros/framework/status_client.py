@@ -20,8 +20,6 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.side_topics import RUN_STATUS
 
-# Which vehicles join and leave the world: published by the manager, read by the others.
-
 _TOPIC = f'/{side_topics.VEHICLES.name}'
 
 

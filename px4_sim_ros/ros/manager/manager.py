@@ -30,8 +30,6 @@ from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
-# How a run begins, begins again and ends: what the manager does step by step with all nodes.
-
 _LAST_WORD_S = 0.1
 
 

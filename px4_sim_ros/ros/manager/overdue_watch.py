@@ -14,8 +14,6 @@ from px4_sim_ros.ros.manager.lifecycle_client import SequenceRunner
 from px4_sim_ros.step.graph import Graph
 from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
-# Finds the node that blocks a step.
-
 
 class Overdue(typing.NamedTuple):
     """Why a step is overdue."""

@@ -22,8 +22,6 @@ from px4_sim_ros.ros.framework.diagnostics import Diagnostics, Status, status_me
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.side_topics import RUN_STATUS
 
-# Publishes the run status: latched on `sim/status`, and among all nodes' on `/diagnostics`.
-
 # Clients take a manager that publishes more rarely for dead.
 _PERIOD_S = 0.5
 

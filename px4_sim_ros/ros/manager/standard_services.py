@@ -50,10 +50,6 @@ from px4_sim_ros.step.clock import LockstepClock
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager.manager import ManagerNode
 
-# Run control by the services of the package `simulation_interfaces`, as other simulators have it.
-#
-# To be imported where that package is installed. What is done has its home in `run_control`.
-
 FEATURES = (
     SimulatorFeatures.SIMULATION_RESET, SimulatorFeatures.SIMULATION_STATE_GETTING,
     SimulatorFeatures.SIMULATION_STATE_SETTING, SimulatorFeatures.SIMULATION_STATE_PAUSE,

@@ -30,8 +30,6 @@ from px4_sim_ros.step.graph import Graph
 from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US
 
-# Notices that the manager, who watches all others, has gone silent itself.
-
 # The manager publishes its status twice a second of wall time, also when time is paused.
 _SILENT_S = 1.5
 _LOOK_S = 0.25

@@ -44,8 +44,6 @@ from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_link
 from px4_sim_ros.viewing.markers import Beam, Fix, FlownPath, Markers, RotorAngles, Scene
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
 
-# Frames as TF has them, and the node `tf_broadcaster`, which publishes those of vehicles.
-
 
 class TfBroadcaster(Node):
     """Publishes the true pose as TF, one transform for each `ground_truth/pose`.
