@@ -10,9 +10,11 @@ from mcap.reader import make_reader
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.analysis.export import CSV, export, read_table
+from px4_sim_ros.recording.analysis.series import SeriesCollector
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.step_bag import StepWriter
+from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import CLOCK, COMMAND
 from px4_sim_ros.step.lane import Output
 
@@ -53,6 +55,13 @@ def test_they_are_in_their_step_with_their_fields(tmp_path):
     path, = export(bag, tmp_path / 'tables', CSV, [TOPIC])
     assert path.name == 'fmu_out_thing.csv'
     assert path.read_text().splitlines()[1] == '0.004,4000.0,1.0,1.0,0.0,0.0,0.5,2.5'
+
+
+def test_a_topic_of_the_graph_that_a_run_lacks_is_none_of_them():
+    """The description of a recording may be damaged, and its messages there."""
+    collector = SeriesCollector(graph.of_instances({}))
+    assert 'wind' not in collector and not collector.wants_added('wind')
+    assert collector.wants_added('fmu/out/thing')
 
 
 def test_other_readers_find_them_in_each_file(tmp_path):

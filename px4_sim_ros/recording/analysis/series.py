@@ -17,7 +17,7 @@ from px4_sim_ros.messages.truth import is_steering, is_wheel
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.graph import TOPICS, Graph
 from px4_sim_ros.step.side_topics import ESTIMATE, RECORDED, SET_POINT
 
 
@@ -155,7 +155,7 @@ class SeriesCollector:
 
     def __init__(self, nodes: Graph, topics: typing.Container[str] | None = None) -> None:
         kinds = {name: topic.kind for name, topic in nodes.topics.items()}
-        self._topics, self._known = topics, {*nodes.topics, *RECORDED}
+        self._topics, self._known = topics, {*TOPICS, *nodes.topics, *RECORDED}
         if 'pilot' in nodes.nodes:
             kinds |= {name: name for name in _BESIDE}
         self._reads = {name: FIELDS[kind] for name, kind in kinds.items()
