@@ -4,6 +4,7 @@
 import struct
 
 import bags
+import numpy as np
 import pytest
 from mcap.reader import make_reader
 
@@ -55,6 +56,17 @@ def test_they_are_in_their_step_with_their_fields(tmp_path):
     path, = export(bag, tmp_path / 'tables', CSV, [TOPIC])
     assert path.name == 'fmu_out_thing.csv'
     assert path.read_text().splitlines()[1] == '0.004,4000.0,1.0,1.0,0.0,0.0,0.5,2.5'
+
+
+def test_a_sequence_has_gaps_where_it_is_shorter(tmp_path):
+    def sequence(time_us):
+        count = time_us // STEP_US % 3
+        return [b'\0\1\0\0' + struct.pack(f'<QI{count}f', time_us, count, *range(count))]
+    bag = write(tmp_path / 'bag', sequence, 'uint64 timestamp\nfloat32[] q\n')
+    table = read_table(bag, TOPIC)
+    nan = float('nan')
+    for name, three in (('q.x', [0.0, 0.0, nan]), ('q.y', [nan, 1.0, nan])):
+        np.testing.assert_array_equal(table[name][:3], three)
 
 
 def test_a_topic_of_the_graph_that_a_run_lacks_is_none_of_them():

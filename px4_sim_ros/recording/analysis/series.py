@@ -192,7 +192,7 @@ class SeriesCollector:
     def take(
         self, until_us: float = math.inf, topics: typing.Collection[str] | None = None,
     ) -> dict[str, dict[str, Series]]:
-        """Return and drop what was added, by topic and field; topics without messages have none.
+        """Return and drop what was added, by topic and field; topics without numbers have none.
 
         :param until_us: later messages are kept for the next call
         :param topics: which; all without it
@@ -200,10 +200,10 @@ class SeriesCollector:
         taken = {}
         for name, times_us in self._times_us.items():
             count = bisect.bisect_right(times_us, until_us)
-            if count and (topics is None or name in topics):
+            columns = self._values[name]
+            if count and columns and (topics is None or name in topics):
                 time_s = np.array(times_us[:count]) / US_PER_S
-                columns = self._values[name]
-                taken[name] = {field: Series(time_s, np.array(column[:count], float))
+                taken[name] = {field: Series(time_s, _array(column[:count]))
                                for field, column in columns.items()}
                 del times_us[:count]
                 for column in columns.values():
@@ -220,6 +220,13 @@ def read_series(
         if message.topic in collector or collector.wants_added(message.topic):
             collector.add(message.topic, message.time_us, bag.decode(message))
     return collector.take()
+
+
+def _array(rows: list[typing.Sequence[float]]) -> np.ndarray:
+    """Return rows as an array; NaN is where one has fewer values than another."""
+    most = max(map(len, rows))
+    return np.array([row if len(row) == most else [*row, *[math.nan] * (most - len(row))]
+                     for row in rows], float)
 
 
 def _numbers(message: typing.Any, path: str = '') -> dict[str, _Read]:
