@@ -13,6 +13,7 @@ from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.px4.sitl import ALL_CORES, ONE_CORE, REPEATABLE, Px4, command_line, described
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint
+from px4_sim_ros.recording.bag.fleet_description import read_description
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.flight_spec import VehicleSpec
@@ -40,7 +41,7 @@ def recorded(px4):
     """Return the description of a run with a PX4 as it comes out of a bag."""
     run = RunDescription.of(load_configuration(None, {}), mode='core', autopilot='px4',
                             px4=described(px4))
-    return RunDescription.from_yaml('bag', run.to_yaml())
+    return read_description('bag', run.to_yaml())
 
 
 def test_a_recording_says_which_px4_has_flown(build, monkeypatch):

@@ -1,7 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Bags that are damaged, cut off or not ours: what is whole is read, and one sentence says why."""
-import functools
 import re
 import shutil
 import sqlite3
@@ -16,6 +15,7 @@ from mcap.writer import CompressionType, Writer
 from px4_sim_ros import __version__
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.fleet_description import read_run_file
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
@@ -32,12 +32,6 @@ def whole(tmp_path_factory):
     messages = {kind: write_bag(folder / kind, END_US, flush_us=100_000, compression=kind)
                 for kind in ('none', 'lz4', 'zstd')}
     return folder, messages['none']
-
-
-@pytest.fixture(autouse=True)
-def read_once(monkeypatch):
-    """Spend no time on reading the same description again."""
-    monkeypatch.setattr(RunDescription, 'from_yaml', functools.cache(RunDescription.from_yaml))
 
 
 def bag_of(folder, data, like):
@@ -398,10 +392,10 @@ def test_a_description_that_is_broken(change, whole, tmp_path):
 def test_a_run_file_that_is_broken(damage, tmp_path):
     path = tmp_path / 'run.yaml'
     path.write_bytes(description().to_yaml().encode())
-    assert RunDescription.read(path) == description()
+    assert read_run_file(path) == description()
     path.write_bytes(path.read_bytes() + damage)
     with pytest.raises(BagError, match='its description of the run cannot be read: '):
-        RunDescription.read(path)
+        read_run_file(path)
 
 
 def test_names_below_a_namespace(tmp_path):

@@ -10,18 +10,17 @@ import typing
 import yaml
 
 from px4_sim_ros.model.encounters import Encounters, reach_m
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.run_description import (
     BagError,
     RunDescription,
-    load_description,
-    read_text,
     unreadable,
     with_run_file,
 )
 from px4_sim_ros.spec.configuration import Configuration, write_configuration
-from px4_sim_ros.spec.resources import DUMPER
+from px4_sim_ros.spec.resources import DUMPER, parse_yaml, read_text
 from px4_sim_ros.step.graph_vehicles import GraphVehicle
 
 if typing.TYPE_CHECKING:       # a process of the graph only reads
@@ -87,8 +86,14 @@ class FleetDescription:
 def read_description(
     bag: str | pathlib.Path, text: str | bytes,
 ) -> RunDescription | FleetDescription:
-    """Read the text that a bag carries."""
-    content: typing.Any = load_description(bag, text)
+    """Read the text that a bag carries.
+
+    :raises BagError: it is damaged, or of another version
+    """
+    try:
+        content = parse_yaml(text, f'bag {bag}: its description of the run cannot be read')
+    except ParameterError as error:
+        raise BagError(str(error)) from error
     if not isinstance(content, dict) or _VEHICLES not in content:
         return RunDescription.from_content(bag, content)
     try:
@@ -106,7 +111,7 @@ def read_run_file(path: str | pathlib.Path) -> RunDescription | FleetDescription
 
     :raises BagError: it is missing or damaged
     """
-    return read_description(path, read_text(path))
+    return read_description(path, read_text(path, 'run file'))
 
 
 def read_fleet_file(path: str | pathlib.Path) -> FleetDescription:

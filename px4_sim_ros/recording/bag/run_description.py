@@ -25,7 +25,7 @@ from px4_sim_ros.spec.configuration import (
 )
 from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.parameter_files import FlatParameters, default_parameters, flat_values
-from px4_sim_ros.spec.resources import DUMPER, parse_yaml
+from px4_sim_ros.spec.resources import DUMPER
 from px4_sim_ros.spec.run_parameters import RecorderParameters
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.presence import ALWAYS, Presence
@@ -161,11 +161,6 @@ class RunDescription:
                 for name, topic in nodes.topics.items()}}}
 
     @classmethod
-    def from_yaml(cls, bag: str | pathlib.Path, text: str | bytes) -> RunDescription:
-        """Read what `to_yaml` has written."""
-        return cls.from_content(bag, load_description(bag, text))
-
-    @classmethod
     def from_content(cls, bag: str | pathlib.Path, content: typing.Any) -> RunDescription:
         """Read what `to_mapping` has returned."""
         try:
@@ -192,36 +187,6 @@ class RunDescription:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise unreadable(bag, error) from error
         return description
-
-    @classmethod
-    def read(cls, path: str | pathlib.Path) -> RunDescription:
-        """Read a file that holds the text of `to_yaml`.
-
-        :raises BagError: it is missing or damaged
-        """
-        return cls.from_yaml(path, read_text(path))
-
-
-def read_text(path: str | pathlib.Path) -> bytes:
-    """Return the description of a run in a file.
-
-    :raises BagError: it cannot be read
-    """
-    try:
-        return pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise BagError(f'run file {path}: {error.strerror}') from error
-
-
-def load_description(bag: str | pathlib.Path, text: str | bytes) -> typing.Any:
-    """Return the description in the text of a bag.
-
-    :raises BagError: it is no YAML
-    """
-    try:
-        return parse_yaml(text, f'bag {bag}: its description of the run cannot be read')
-    except ParameterError as error:
-        raise BagError(str(error)) from error
 
 
 def unreadable(bag: str | pathlib.Path, error: Exception) -> BagError:
