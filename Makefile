@@ -79,7 +79,7 @@ lock:
 # The tests with the newest versions of all that requirements*.txt name, also of ROS 2's wheels.
 newest:
 	$(PYTHON) -m venv --clear .newest
-	cat requirements*.txt | sed '/^-r/d; s/==/>=/' > .newest/requirements.txt
+	cat requirements*.txt | sed '/^-r/d; s/==/>=/; s/,<[0-9.]*//' > .newest/requirements.txt
 	.newest/bin/python -m pip install --quiet --disable-pip-version-check -r .newest/requirements.txt
 	touch .newest/.venv .newest/.test
 	$(MAKE) test VENV=.newest

@@ -8,6 +8,7 @@ import sys
 import types
 import typing
 
+from px4_sim_ros import __version__
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
@@ -68,6 +69,7 @@ def _run(arguments: list[str]) -> int:
                   file=sys.stderr)
             return BAD_INPUT
     parser = ArgumentParser(prog='px4_sim_ros', description=__doc__)
+    parser.add_argument('--version', action='version', version=f'px4_sim_ros {__version__}')
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     module: types.ModuleType | None = None
     for name, purpose in COMMANDS.items():
