@@ -30,6 +30,7 @@ KEYS = {
     'llvmlite': 'python3-numba',             # which requires it
     'numba': 'python3-numba',
     'numpy': 'python3-numpy',
+    'packaging': 'python3-packaging',
     'pandas': 'python3-pandas',
     'psutil': 'python3-psutil',
     'pymap3d': 'python3-pymap3d',

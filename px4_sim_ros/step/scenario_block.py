@@ -141,7 +141,7 @@ class ScenarioBlock(Block):
 
         :param truths: of each, with the state of the battery then
         :param state: what the autopilot had said of itself
-        :raises RuntimeError: something should have happened
+        :raises AssertionError: something should have happened
         """
         for truth, battery in truths:
             self.course.look_back(truth, battery, state)

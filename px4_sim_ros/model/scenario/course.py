@@ -120,13 +120,12 @@ class Course:
     ) -> None:
         """Judge a step in which nothing happened.
 
-        :raises RuntimeError: something should have
+        :raises AssertionError: something should have
         """
         faults = self.faults
         self.step(truth.time_us, truth, battery, autopilot)
-        if self.faults is not faults or self.is_over:
-            raise RuntimeError(f'at {truth.time_us} us the scenario does something in a step that'
-                               ' was taken without it')
+        assert self.faults is faults and not self.is_over, (
+            f'something happens at {truth.time_us} us, in a step that was taken without it')
 
     def _end_what_is_over(self, time_us: int) -> None:
         if self._instant:
