@@ -88,6 +88,29 @@ def test_an_answer_has_the_stamp_of_what_px4_has_said():
     assert inbox.gap.sentence == f'{COMMAND} of t = 0.016000 s has come late'
 
 
+def test_nothing_is_awaited_before_its_time_nor_handed_over():
+    inbox = Inbox([Awaited(MODE)], PERIOD_US, STEP_US, from_us=40_000)
+    inbox.put(20_000, COMMAND, message(18_000))
+    assert not inbox.is_due(20_000) and inbox.take(20_000) == [] and inbox.gap is None
+    assert [t for t in range(STEP_US, 60_000, STEP_US) if inbox.begins_at(t)] == [40_000]
+    assert list(inbox.awaited_us(40_000)) == [MODE]
+    assert [t for t in range(STEP_US, 60_000, STEP_US) if awaiting().begins_at(t)] == [STEP_US]
+
+
+def test_a_node_that_has_left_is_awaited_no_longer():
+    inbox = awaiting(MODE)
+    inbox.put(20_000, MODE, message(20_000))
+    inbox.put(20_000, COMMAND, message(20_000, b'land'))
+    inbox.take(20_000)
+    inbox.release(MODE)
+    assert inbox.awaited_us(40_000) == {} and inbox.gap is None
+    assert [its.data[8:] for its in inbox.take(40_000)] == [b'land']
+    inbox.put(44_000, COMMAND, message(44_000))
+    assert inbox.gap.sentence == f'{COMMAND} has come after the end of what was awaited'
+    inbox.reset()
+    assert list(inbox.awaited_us(20_000)) == [MODE]
+
+
 def test_what_is_not_awaited_is_handed_over_in_the_next_awaited_step():
     inbox = awaiting(MODE)
     inbox.put(20_000, COMMAND, message(20_000, b'1'))
@@ -234,6 +257,10 @@ def test_the_first_step_waits_for_who_publishes_and_the_others_for_what(make):
                              ' awaited; none has come yet')
     block.ros.came = [(name, b'\0\1\0\0' + message(20_000))]
     assert block.finish(20_000) == {} and block.holds() == ''
+    block.after_reply(20_000)
+    block.ros.absent = True
+    assert block.step(40_000, {}) is None and block.finish(40_000) == {}
+    assert block.said == [f'{name} is awaited no longer: the node that has published it has left']
     assert 'gap' not in block.values()
 
 
@@ -249,7 +276,7 @@ def test_a_wait_is_told_after_a_second(make, monkeypatch):
 
 def test_topics_are_awaited_under_the_names_of_px4():
     parameters = TopicsParameters(
-        0, 0, 'vehicle_command /other/fmu/in/x y:vehicle_odometry', 4000, '')
+        0, 0, 'vehicle_command /other/fmu/in/x y:vehicle_odometry', 4000, 0, '')
     assert parameters.awaited_topics == [
         Awaited('/fmu/in/vehicle_command'), Awaited('/other/fmu/in/x'),
         Awaited('/fmu/in/y', '/fmu/out/vehicle_odometry')]

@@ -43,6 +43,9 @@ class TopicsParameters(Parameters):
         ' none')
     awaited_period_us: int = parameter(
         'how often one has to come on each of them', 'us', minimum=100)
+    awaited_from_us: int = parameter(
+        'the simulated time from which on something is awaited; the step of that time waits until'
+        ' each of these topics has a publisher', 'us', minimum=0)
     messages: str = parameter(
         'folder of the definitions of PX4\'s messages; empty: that of the PX4 that is started, or'
         ' an installed px4_msgs')
@@ -123,7 +126,8 @@ class Px4TopicsBlock(Block):
         """See that the port is free."""
         super().__init__(configuration)
         p = self._parameters = configuration.parameters
-        self._inbox = Inbox(p.awaited_topics, p.awaited_period_us, configuration.world.step_us)
+        self._inbox = Inbox(p.awaited_topics, p.awaited_period_us, configuration.world.step_us,
+            p.awaited_from_us)
         self._agent: Agent | None = None
         # What the host sets, before `reset`.
         self.ros: Ros | None = None
@@ -201,13 +205,23 @@ class Px4TopicsBlock(Block):
             if inbox.awaited:
                 self._waited_us = time_us
                 self._is_new = self._is_new and not self.ros.is_matched
-                self._is_waiting = bool(inbox.awaited_us(time_us)) or (
-                    self._time_us == 0 and bool(self.ros.missing(inbox.awaited)))
+                lacking = inbox.awaited_us(time_us)
+                if inbox.begins_at(time_us):
+                    lacking |= dict.fromkeys(self.ros.missing(inbox.awaited), time_us)
+                elif lacking:
+                    self._let_go(self.ros.missing(lacking))
+                self._is_waiting = bool(lacking)
                 if self._is_waiting or self._is_new:
                     return None
         for _, name, data in inbox.take(time_us):
             self._send(time_us, name, data)
         return {}
+
+    def _let_go(self, names: typing.Iterable[str]) -> None:
+        """Wait no longer for nodes that have left; what they have said last is read once more."""
+        for name in names:
+            self._inbox.release(name)
+            self.log(True, f'{name} is awaited no longer: the node that has published it has left')
 
     def _send(self, time_us: int, name: str, data: bytes) -> None:
         session = self.agent.session(self._parameters.instance)

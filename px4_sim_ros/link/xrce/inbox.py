@@ -38,24 +38,24 @@ class Inbox:
     """Holds messages until their step."""
 
     def __init__(
-        self, awaited: typing.Iterable[Awaited], period_us: int, step_us: int,
+        self, awaited: typing.Iterable[Awaited], period_us: int, step_us: int, from_us: int = 0,
     ) -> None:
         """Begin at time 0.
 
         :param awaited: none: all topics are free
+        :param from_us: before it nothing is awaited, nor handed over
         :param period_us: of those that answer the time a message is awaited in the first step from
             each multiple on
         """
-        self._awaited = tuple(awaited)
-        self.awaited = tuple(its.name for its in self._awaited)
-        self.answered = frozenset(its.answers for its in self._awaited if its.answers)
+        self._wanted, self._from_us = tuple(awaited), from_us
+        self.answered = frozenset(its.answers for its in self._wanted if its.answers)
         """The topics of PX4 whose messages are answered."""
-        self._has_timer = any(not its.answers for its in self._awaited)
         self._period_us, self._step_us = period_us, step_us
         self.reset()
 
     def reset(self) -> None:
         """Forget the run."""
+        self._awaited = self._wanted
         self._held: list[Delivery] = []
         self._asked_us: dict[str, int] = {}    # stamps of PX4's messages, by topic
         self._settled_us = NO_STAMP_US         # before it all has been handed over
@@ -64,6 +64,20 @@ class Inbox:
         self.gap: NonRepeatability | None = None
         self.may_repeat = False
         """Whether what PX4 has said was repeated, so that it may be answered again."""
+
+    @property
+    def awaited(self) -> list[str]:
+        """The topics on which something is awaited."""
+        return [its.name for its in self._awaited]
+
+    def release(self, name: str) -> None:
+        """Await nothing more on a topic: the node that has published it has left."""
+        self._awaited = tuple(its for its in self._awaited if its.name != name)
+
+    def begins_at(self, time_us: int) -> bool:
+        """Return whether a step is the first in which something may be awaited."""
+        return bool(self._wanted) and time_us - self._step_us < max(
+            self._from_us, self._step_us) <= time_us
 
     def ask(self, name: str, data: bytes) -> None:
         """Await an answer to a message of PX4, in the next step."""
@@ -84,8 +98,10 @@ class Inbox:
 
     def _why_free(self, time_us: int, stamp_us: int, name: str) -> str:
         """Return why the step in which a message is handed over depends on the wall clock."""
-        if not self.awaited:
+        if not self._wanted:
             return f'a ROS 2 node has sent {name}, which is not awaited'
+        if not self._awaited:
+            return f'{name} has come after the end of what was awaited'
         if stamp_us > time_us:
             return f'{name} has come with a stamp that is no simulated time: {stamp_us} us'
         if stamp_us < self._settled_us or stamp_us <= self._last_us.get(name, NO_STAMP_US):
@@ -94,10 +110,12 @@ class Inbox:
 
     def is_due(self, time_us: int) -> bool:
         """Return whether a step waits for what is awaited."""
-        return bool(self._asked_us) or (self._has_timer and self._is_tick(time_us))
+        return bool(self._awaited) and time_us >= self._from_us and (
+            bool(self._asked_us) or self._is_tick(time_us))
 
     def _is_tick(self, time_us: int) -> bool:
-        return time_us // self._period_us > (time_us - self._step_us) // self._period_us
+        return any(not its.answers for its in self._awaited) and (
+            time_us // self._period_us > (time_us - self._step_us) // self._period_us)
 
     def awaited_us(self, time_us: int) -> dict[str, int]:
         """Return the topics that lack something for a step, with the stamp it has to have."""
@@ -122,13 +140,14 @@ class Inbox:
 
     def take(self, time_us: int) -> list[Delivery]:
         """Return the messages for a step, in an order that follows from stamps."""
-        if (self.awaited and not self.is_due(time_us)) or not self._held:
+        is_over = self._wanted and not self._awaited
+        if (self._wanted and not is_over and not self.is_due(time_us)) or not self._held:
             return []
         held, self._held = self._held, []
-        if not self.awaited:
+        if not self._wanted or is_over:
             return held
         asked = [*self._asked_us.values()]
-        if self._has_timer and self._is_tick(time_us):
+        if self._is_tick(time_us):
             asked.append(time_us - self._step_us)
         # What has been published with the answer, or by the same timer, may still be under way.
         self._settled_us = min(asked)

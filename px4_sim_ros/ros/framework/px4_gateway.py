@@ -139,11 +139,12 @@ class Px4Gateway:
                 self._heard[name] = count
                 if count > before and name in self._last:
                     publisher.handle.publish_raw(self._last[name])
+        spoke = {name for name, _ in self._spoken}
         self._spoken = []
         for name, subscription in self._subscriptions.items():
             count = subscription.get_publisher_count()
             self._look_at_peers(name, count, self._node.get_publishers_info_by_topic)
-            if count:
+            if count or name in spoke:        # also what one that has left has said last
                 self._spoken.append((name, subscription))
 
     def _look_at_peers(
