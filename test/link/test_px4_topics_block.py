@@ -93,7 +93,7 @@ def test_nothing_is_awaited_before_its_time_nor_handed_over():
     inbox.put(20_000, COMMAND, message(18_000))
     assert not inbox.is_due(20_000) and inbox.take(20_000) == [] and inbox.gap is None
     assert [t for t in range(STEP_US, 60_000, STEP_US) if inbox.begins_at(t)] == [40_000]
-    assert list(inbox.awaited_us(40_000)) == [MODE]
+    assert inbox.awaited_us(40_000) == {} and list(inbox.awaited_us(60_000)) == [MODE]
     assert [t for t in range(STEP_US, 60_000, STEP_US) if awaiting().begins_at(t)] == [STEP_US]
 
 

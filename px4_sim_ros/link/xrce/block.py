@@ -44,7 +44,7 @@ class TopicsParameters(Parameters):
     awaited_period_us: int = parameter(
         'how often one has to come on each of them', 'us', minimum=100)
     awaited_from_us: int = parameter(
-        'the simulated time from which on something is awaited; the step of that time waits until'
+        'the simulated time after which something is awaited; the step of that time waits until'
         ' each of these topics has a publisher', 'us', minimum=0)
     messages: str = parameter(
         'folder of the definitions of PX4\'s messages; empty: that of the PX4 that is started, or'
@@ -221,7 +221,8 @@ class Px4TopicsBlock(Block):
         """Wait no longer for nodes that have left; what they have said last is read once more."""
         for name in names:
             self._inbox.release(name)
-            self.log(True, f'{name} is awaited no longer: the node that has published it has left')
+            sentence = f'{name} is awaited no longer: the node that has published it has left'
+            self.log(True, sentence)
 
     def _send(self, time_us: int, name: str, data: bytes) -> None:
         session = self.agent.session(self._parameters.instance)

@@ -43,7 +43,7 @@ class Inbox:
         """Begin at time 0.
 
         :param awaited: none: all topics are free
-        :param from_us: before it nothing is awaited, nor handed over
+        :param from_us: up to then nothing is awaited, nor handed over
         :param period_us: of those that answer the time a message is awaited in the first step from
             each multiple on
         """
@@ -110,7 +110,7 @@ class Inbox:
 
     def is_due(self, time_us: int) -> bool:
         """Return whether a step waits for what is awaited."""
-        return bool(self._awaited) and time_us >= self._from_us and (
+        return bool(self._awaited) and time_us > self._from_us and (
             bool(self._asked_us) or self._is_tick(time_us))
 
     def _is_tick(self, time_us: int) -> bool:
