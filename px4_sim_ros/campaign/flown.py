@@ -40,10 +40,8 @@ class _Figures:
         self.path = PathTaker()
         self._max_height_m = self._max_distance_m = self._max_tilt_deg = self._max_speed = 0.0
 
-    def add(self, situation: Situation | None) -> None:
+    def add(self, situation: Situation) -> None:
         """Take in the situation of a step."""
-        if situation is None:
-            return
         self.last = situation
         self.path.add(situation)
         self._max_height_m = max(self._max_height_m, situation.height_m)
@@ -120,10 +118,10 @@ def _flown(job: Job, instance: int, bag: pathlib.Path | None, folder: pathlib.Pa
     spec = spec_of(job.scenario, job.vehicle, job.px4, instance, bag, job.recorder)
     figures, px4 = _Figures(), spec.first.px4
     # PX4 would take seconds to end by itself, and what it would write then is not kept.
-    flight = Flight(spec, folder, ends_at_once=True, observer=lambda time_us, values: figures.add(
-        flight.scenario().course.situation))
+    flight = Flight(spec, folder, ends_at_once=True)
     try:
         with flight:
+            flight.scenario().on_judged = figures.add
             flight.run(wall_limit_s=job.limit_s)
             killed = flight.killed_from_outside()
     except HungError as error:

@@ -25,7 +25,7 @@ from px4_sim_ros.spec.compile_ahead import compile_ahead
 from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
-    from px4_sim_ros.flight.core_world import CoreWorld, Observer
+    from px4_sim_ros.flight.core_world import CoreWorld
     from px4_sim_ros.model.scenario.situation import Situation
     from px4_sim_ros.step.scenario_block import ScenarioBlock
 
@@ -68,19 +68,17 @@ class Flight:
 
     def __init__(
         self, spec: FlightSpec, folder: pathlib.Path, listener: Listener | None = None, *,
-        observer: Observer | None = None, ros_home: pathlib.Path | None = None,
-        ends_at_once: bool = False,
+        ros_home: pathlib.Path | None = None, ends_at_once: bool = False,
     ) -> None:
         """Prepare; nothing is started.
 
         :param folder: for files that are needed on the way
-        :param observer: called after each step, in mode `core`
         :param ros_home: below which the folders of PX4 are; that of the user by default
         :param ends_at_once: whether autopilots are killed at the end: what they write is lost
         """
         self.spec, self.result = spec, FlightResult(spec)
         self._folder, self._listener = folder, listener or Silent()
-        self._observer, self._ros_home, self._ends_at_once = observer, ros_home, ends_at_once
+        self._ros_home, self._ends_at_once = ros_home, ends_at_once
         self._stop = threading.Event()
         self._watches = {vehicle.name: self._watch(vehicle) for vehicle in spec.vehicles}
         self._autopilots: list[StartedAutopilot] = []
@@ -110,7 +108,7 @@ class Flight:
         with contextlib.ExitStack() as stack:
             self._world = make_world(
                 self.spec, self._folder, self._watches, self.result, self._listener.on_event,
-                self._observer, stack)
+                stack)
             stack.callback(self._collect)
             stack.callback(self._world.close)
             self._world.wait_until_seen()

@@ -57,7 +57,7 @@ class World(typing.Protocol):
 def make_world(
     spec: FlightSpec, folder: pathlib.Path, watches: typing.Mapping[str, FlightWatch],
     result: FlightResult, on_event: typing.Callable[[Encounter], None],
-    observer: Observer | None, stack: contextlib.ExitStack,
+    stack: contextlib.ExitStack,
 ) -> World:
     """Return the world of a flight; it is recorded if the parameters have a recorder."""
     def take(found: Encounter | list[Nearest]) -> None:
@@ -68,18 +68,18 @@ def make_world(
             on_event(found)
 
     if spec.mode == 'core':
-        return _core(spec, watches, take, observer, stack)
+        return _core(spec, watches, take, stack)
     return _graph(spec, folder, watches, take, stack)
 
 
 def _core(
     spec: FlightSpec, watches: typing.Mapping[str, FlightWatch],
-    take: typing.Callable[[Encounter | list[Nearest]], None], observer: Observer | None,
-    stack: contextlib.ExitStack,
+    take: typing.Callable[[Encounter | list[Nearest]], None], stack: contextlib.ExitStack,
 ) -> CoreWorld:
     from px4_sim_ros.flight.core_vehicle import VehicleSetup
     from px4_sim_ros.flight.core_world import CoreWorld
 
+    observer: Observer | None = None
     recorder = None                # without one the messages of ROS are not loaded
     if 'recorder' in spec.configuration.nodes:
         from px4_sim_ros.flight.core_recorder import CoreRecorder
@@ -89,7 +89,7 @@ def _core(
         encounters = Encounters(
             {v.name: reach_m(v.configuration.vehicle) for v in spec.vehicles}, spec.near_miss_m)
         stack.callback(lambda: take(encounters.nearest()))
-        observer = _observe_encounters(encounters, lambda: world, watches, take, observer)
+        observer = _observe_encounters(encounters, lambda: world, watches, take)
     direct = {'hil_bridge': DIRECT} if spec.in_process else {}
     world = CoreWorld([
         VehicleSetup(vehicle.configuration, vehicle.name, {**spec.own_classes, **direct},
@@ -101,7 +101,7 @@ def _core(
 
 def _observe_encounters(
     encounters: Encounters, world: typing.Callable[[], CoreWorld], names: typing.Iterable[str],
-    take: typing.Callable[[Encounter], None], then: Observer | None,
+    take: typing.Callable[[Encounter], None],
 ) -> Observer:
     """Return an observer of how near the vehicles are to each other."""
     def observe(time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
@@ -112,8 +112,6 @@ def _observe_encounters(
         for encounter in encounters.step(time_us, places):
             world().note(encounter.time_us, encounter.text)
             take(encounter)
-        if then is not None:
-            then(time_us, values)
 
     return observe
 

@@ -68,6 +68,8 @@ class ScenarioBlock(Block):
         """Is given what has become of the expectations, at the end."""
         self.on_situation: typing.Callable[[Situation], bool] | None = None
         """Is given the situation of each step; whether to hold the step there until `go_on`."""
+        self.on_judged: typing.Callable[[Situation], None] | None = None
+        """Is given the situation of each step that is not held, some of them later."""
         self.reset()
 
     def reset(self) -> None:
@@ -90,6 +92,8 @@ class ScenarioBlock(Block):
         self._seen = inputs.get(AUTOPILOT_STATE, _UNKNOWN)
         self._is_held = bool(self.holds()) or (
             self.on_situation is not None and self.on_situation(self.course.situation))
+        if self.on_judged is not None and not self._is_held:
+            self.on_judged(self.course.situation)
         return None if self._is_held else {FAULTS: faults}
 
     # For steps that compiled code takes: see `link.hil.burst`.
@@ -129,6 +133,11 @@ class ScenarioBlock(Block):
                 if isinstance(leaf, Between) and leaf.quantity in MOTION]
 
     @property
+    def expects(self) -> bool:
+        """Whether each step is judged by itself."""
+        return self.course.expects or self.on_judged is not None
+
+    @property
     def start_enu(self) -> Vector:
         """Where the vehicle stood at first."""
         assert self.course.situation is not None, 'it has stepped'
@@ -145,6 +154,8 @@ class ScenarioBlock(Block):
         """
         for truth, battery in truths:
             self.course.look_back(truth, battery, state)
+            if self.on_judged is not None and self.course.situation is not None:
+                self.on_judged(self.course.situation)
             self._seen = state
 
     def do(self, entry: typing.Any, check: typing.Callable[[Event, str], None]) -> str:

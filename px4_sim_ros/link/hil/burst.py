@@ -403,7 +403,7 @@ class Bursts:
     def _judge(self, scenario: ScenarioBlock, time_us: int, steps: int) -> None:
         """Let a scenario judge steps in which it has done nothing."""
         truths, battery = [], self._battery
-        for step in range(steps):
+        for step in range(0 if scenario.expects else max(0, steps - 1), steps):
             found = self._dynamics.outputs_of(
                 self.arrays.rows[step, :self._size], time_us + (step + 1) * self.step_us)
             battery = found.get('battery_state', battery)

@@ -84,6 +84,11 @@ class Course:
         return self.faults
 
     @property
+    def expects(self) -> bool:
+        """Whether something has to hold."""
+        return bool(self._watches)
+
+    @property
     def is_instant(self) -> bool:
         """Whether something is in force for this step only."""
         return self._instant
