@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instances for tests that name none: some for each of so many workers at a time."""
 import contextlib
+import functools
 import os
 
 import locks
 
 FIRST, EACH, WORKERS = 20, 3, 4
+_held = contextlib.ExitStack()       # to the end of this process
 
 
 def of_worker(name):
@@ -31,3 +33,15 @@ def free():
                     if is_free(instance):
                         yield instance
         yield ours()
+
+
+@functools.cache
+def of_px4():
+    """Return an instance for which PX4 has a port for a pilot, which stays ours while we run.
+
+    One is enough for all tests of a process: they fly a PX4 one after the other.
+    """
+    if not os.environ.get('PX4_DIR'):
+        return 9                     # none is flown
+    from px4_sim_ros.flight.instances import own_instance
+    return _held.enter_context(own_instance(of_px4=True, flies_here=False))

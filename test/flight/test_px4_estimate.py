@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real PX4 in the wind: its estimate against the truth, its throttle, its battery."""
 
+import instances
 import pytest
 import yaml
 from px4_flight import fly
@@ -10,7 +11,7 @@ from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.spec.files import load_mission
 from px4_sim_ros.spec.resources import named_file, read_yaml
 
-INSTANCE = 5
+INSTANCE = instances.of_px4()
 WIND = {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}
 
 pytestmark = [pytest.mark.process, pytest.mark.px4]

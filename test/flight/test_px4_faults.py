@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import instances
 import pytest
 from commands import command, port_is_free
 from geometry_msgs.msg import PoseStamped
@@ -21,7 +22,7 @@ from px4_sim_ros.px4 import boot_parameters
 from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.spec.files import load_vehicle
 
-INSTANCE = 3     # PX4 caps the ports that a pilot uses at instance 9
+INSTANCE = instances.of_px4()
 PATIENCE_S = 120.0
 THREE_IMUS = {'': {'instances.imu': 3, 'instances.magnetometer': 2, 'instances.gps': 2}}
 

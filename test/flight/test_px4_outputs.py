@@ -14,6 +14,7 @@ import subprocess
 import threading
 import typing
 
+import instances
 import numpy as np
 import pytest
 from commands import command, running, wait_for_line
@@ -28,7 +29,7 @@ from px4_sim_ros.step.graph import COMMAND
 
 pytestmark = [pytest.mark.process, pytest.mark.px4]
 
-INSTANCE = 1
+INSTANCE = instances.of_px4()
 # From 5 m to 0.3 m takes 0.98 s without air; with the rotors' run-out and their drag a little more.
 LONGEST_FALL_S = 1.25
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 
+import instances
 import pytest
 from commands import command, run, running, wait_for_line, write_hop
 from px4_flight import NEEDS_FIFO
@@ -33,7 +34,7 @@ from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
 EXAMPLES = str(pathlib.Path(__file__).resolve().parents[2] / 'examples')
 MODES = 'core', 'composed', 'separate'
 
-PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot uses at instance 9
+PX4_INSTANCE = instances.of_px4()
 OTHER_PX4_INSTANCE = 10
 
 

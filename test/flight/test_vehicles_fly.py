@@ -5,13 +5,14 @@ import json
 import pathlib
 import re
 
+import instances
 import pytest
 from commands import run
 from px4_flight import complaints
 
 pytestmark = pytest.mark.process
 
-X500_INSTANCE, HEXA_INSTANCE = 2, 6     # PX4 caps the ports that a pilot uses at instance 9
+INSTANCE = instances.of_px4()
 
 
 # The square of the iris is flown by test_fly.py. Here, there are all kinds of motion once.
@@ -52,10 +53,9 @@ def test_with_the_embedded_autopilot(tmp_path, vehicle, instance, here):
 
 
 @pytest.mark.px4
-@pytest.mark.parametrize(('vehicle', 'instance'), [
-    ('x500', X500_INSTANCE), ('hexa', HEXA_INSTANCE), ('octo', X500_INSTANCE)])
-def test_with_px4(tmp_path, vehicle, instance):
-    summary, printed = flight(tmp_path, vehicle, instance, 'px4')
+@pytest.mark.parametrize('vehicle', ['x500', 'hexa', 'octo'])
+def test_with_px4(tmp_path, vehicle):
+    summary, printed = flight(tmp_path, vehicle, INSTANCE, 'px4')
     assert_was_flown(summary, vehicle, 10.0)
     folder = re.search(r'PX4 runs in (\S+);', printed).group(1)
     console = (pathlib.Path(folder) / 'px4.log').read_text(errors='replace')
@@ -64,10 +64,10 @@ def test_with_px4(tmp_path, vehicle, instance):
 
 
 # NAV_ACC_RAD of the airframes, and a step of the way.
-MISSIONS = [('plane', 'plane', X500_INSTANCE, 17.0, 150.0),
-            ('standard_vtol', 'vtol', HEXA_INSTANCE, 7.0, 1.0),
-            ('tiltrotor', 'vtol', X500_INSTANCE, 7.0, 1.0),
-            ('tailsitter', 'vtol', X500_INSTANCE, 7.0, 1.0)]
+MISSIONS = [('plane', 'plane', 17.0, 150.0),
+            ('standard_vtol', 'vtol', 7.0, 1.0),
+            ('tiltrotor', 'vtol', 7.0, 1.0),
+            ('tailsitter', 'vtol', 7.0, 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_the_embedded_autopilot_refuses_it(vehicle, here):
 
 @pytest.mark.px4
 @pytest.mark.parametrize(
-    ('vehicle', 'mission', 'instance', 'acceptance_m', 'landing_m'), MISSIONS)
-def test_px4_flies_its_mission(tmp_path, vehicle, mission, instance, acceptance_m, landing_m):
+    ('vehicle', 'mission', 'acceptance_m', 'landing_m'), MISSIONS)
+def test_px4_flies_its_mission(tmp_path, vehicle, mission, acceptance_m, landing_m):
     """And a replay of it, without PX4, is bit-identical."""
     file, bag = tmp_path / 'summary.json', tmp_path / 'bag'
     result = run('fly', '--mode', 'core', '--vehicle', vehicle, '--mission', mission,
-                 '--autopilot', 'px4', '--instance', instance, '--summary', file, '--record', bag)
+                 '--autopilot', 'px4', '--instance', INSTANCE, '--summary', file, '--record', bag)
     assert result.returncode == 0, result.stderr
     summary = json.loads(file.read_text())
     assert summary['mission_flown']
@@ -110,10 +110,10 @@ def test_px4_flies_its_mission(tmp_path, vehicle, mission, instance, acceptance_
 
 # NAV_ACC_RAD is 0.5 m; with steering PX4 cuts corners by RA_ACC_RAD_MAX, 1.5 m.
 @pytest.mark.px4
-@pytest.mark.parametrize(('vehicle', 'instance', 'acceptance_m'), [
-    ('rover_differential', X500_INSTANCE, 0.7), ('rover_ackermann', HEXA_INSTANCE, 1.7)])
-def test_px4_drives_its_mission(tmp_path, vehicle, instance, acceptance_m):
-    summary, printed = flight(tmp_path, vehicle, instance, 'px4', '--mission', 'rover')
+@pytest.mark.parametrize(('vehicle', 'acceptance_m'), [
+    ('rover_differential', 0.7), ('rover_ackermann', 1.7)])
+def test_px4_drives_its_mission(tmp_path, vehicle, acceptance_m):
+    summary, printed = flight(tmp_path, vehicle, INSTANCE, 'px4', '--mission', 'rover')
     assert summary['mission_flown']
     assert summary['misses'] == 0
     assert len(summary['arrivals']) == 5
