@@ -52,7 +52,7 @@ def fly(messages, tmp_path, monkeypatch):
             folder.mkdir()
             node = subprocess.Popen(
                 [sys.executable, EXAMPLES / f'{example}.py', '--ros-args', '-r',
-                 f'__ns:=/px4_{INSTANCE}', '-p', f'system:={INSTANCE + 1}'],
+                 f'__ns:=/px4_{INSTANCE}', '-p', f'system:={1 + INSTANCE}'],
                 text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 env=environment | {'PYTHONPATH': os.pathsep.join(
                     [str(messages), os.environ.get('PYTHONPATH', '')])})

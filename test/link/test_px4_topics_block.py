@@ -197,7 +197,7 @@ def make(tmp_path):
         def made(awaited=''):
             configuration = load_configuration(None, {
                 '': {'px4_topics': True}, 'px4_topics': {
-                    'awaited': awaited, 'awaited_period_us': PERIOD_US, 'instance': 30}})
+                    'awaited': awaited, 'awaited_period_us': PERIOD_US, 'instance': 33}})
             block = Px4TopicsBlock(block_configuration(configuration, 'px4_topics'))
             stack.callback(block.close)
             block.ros = FakeRos()
@@ -207,7 +207,7 @@ def make(tmp_path):
             block.record = lambda time_us, topic, data: block.recorded.append(
                 (time_us, topic.name, data))
             block.reset()
-            client = stack.enter_context(contextlib.closing(x.Client(8888 + 30, key=31)))
+            client = stack.enter_context(contextlib.closing(x.Client(8888 + 33, key=34)))
             return block, client
         yield made
 
@@ -215,8 +215,8 @@ def make(tmp_path):
 def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
     block, client = make()
     client.connect()
-    client.create_writer(5, 'rt/px4_30/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
-    client.create_reader(0x800, 'rt/px4_30/fmu/in/vehicle_command',
+    client.create_writer(5, 'rt/px4_33/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
+    client.create_reader(0x800, 'rt/px4_33/fmu/in/vehicle_command',
                          'px4_msgs::msg::dds_::VehicleCommand_')
     assert block.step(4000, {}) == {}
     block.after_reply(4000)
@@ -225,10 +225,10 @@ def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
     assert block.step(8000, {}) == {}, 'it was said late, of the step before'
     client.write(5, message(8000))
     block.after_reply(8000)
-    name = '/px4_30/fmu/in/vehicle_command'
+    name = '/px4_33/fmu/in/vehicle_command'
     block.ros.came = [(name, b'\0\1\0\0' + message(8000, b'x'))]
     assert block.step(12_000, {}) == {}
-    out = '/px4_30/fmu/out/wind', b'\0\1\0\0' + message(8000)
+    out = '/px4_33/fmu/out/wind', b'\0\1\0\0' + message(8000)
     assert block.ros.published == [out, out]
     assert block.recorded == [
         (4000, *out), (8000, *out), (12_000, name, b'\0\1\0\0' + message(8000, b'x'))]
@@ -243,7 +243,7 @@ def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
 
 def test_the_first_step_waits_for_who_publishes_and_the_others_for_what(make):
     block, _ = make('offboard_control_mode')
-    name = '/px4_30/fmu/in/offboard_control_mode'
+    name = '/px4_33/fmu/in/offboard_control_mode'
     block.ros.absent = True
     assert block.step(4000, {}) is None and block.finish(4000) is None
     assert block.holds() == f'no node publishes {name}, which is awaited'
