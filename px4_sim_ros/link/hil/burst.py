@@ -91,6 +91,7 @@ class Burst:
         # How many steps are whole, and what has acted in the last one.
         self._whole = self.begun - plan.stops_at_motion
         self.acted = self.taken[:1] if plan.stops_at_motion else self.taken
+        self._last: dict[str, Outputs] = {}        # by block
         self._motion = bursts.motion_now(self.begun, self.last_us)
         self.place_enu: Vector = self._motion['ground_truth/odom'].position_enu
 
@@ -120,6 +121,11 @@ class Burst:
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return the last outputs of one of `taken`."""
+        if slot.name not in self._last:
+            self._last[slot.name] = self._last_of(slot)
+        return self._last[slot.name]
+
+    def _last_of(self, slot: BlockSlot) -> Outputs:
         last_us = self.last_us if slot is self.taken[0] else (
             self._time_us + self._whole * self._bursts.step_us)
         step = (last_us - last_us % slot.period_us - self._time_us) // self._bursts.step_us - 1

@@ -3,9 +3,7 @@
 """Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 
-import itertools
 import math
-import operator
 import typing
 
 import numpy as np
@@ -103,35 +101,31 @@ class NoiseRows:
         """
         self.rows = np.empty((_ROWS_AHEAD, numbers))
         self._fill = fill
-        self.drawn: typing.Iterator[list[float]] = iter([])
-        """Those from `at` on."""
-
-    @property
-    def at(self) -> int:
-        """The row that is next."""
-        return _ROWS_AHEAD - self.left
+        self._drawn: list[list[float]] = []    # the same, for Python
+        self.at = _ROWS_AHEAD
+        """The row that is next; behind the last one none is drawn yet."""
 
     @property
     def left(self) -> int:
         """How many rows are drawn from `at` on: at least one."""
-        return operator.length_hint(self.drawn) or self._draw()
-
-    def _draw(self) -> int:
-        self._fill(self.rows)
-        self.drawn = iter(self.rows.tolist())
-        return _ROWS_AHEAD
+        if self.at == _ROWS_AHEAD:
+            self._fill(self.rows)
+            self._drawn, self.at = [], 0
+        return _ROWS_AHEAD - self.at
 
     def next(self) -> list[float]:
         """Return the numbers of the next sample."""
-        if not operator.length_hint(self.drawn):
-            self._draw()
-        return next(self.drawn)
+        if self.at == _ROWS_AHEAD or not self._drawn:
+            assert self.left, 'there is always one'
+            self._drawn = self.rows.tolist()
+        self.at += 1
+        return self._drawn[self.at - 1]
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by."""
         while samples:
             passed = min(samples, self.left)
-            next(itertools.islice(self.drawn, passed, passed), None)
+            self.at += passed
             samples -= passed
 
 
@@ -231,8 +225,7 @@ class VectorNoise:
     def add_to(self, value: Vector) -> Vector:
         """Return `value` with the noise of the next sample."""
         x, y, z = value
-        ahead = self.ahead
-        a, b, c, n, m, k = next(ahead.drawn, None) or ahead.next()
+        a, b, c, n, m, k = self.ahead.next()
         return x + a + n, y + b + m, z + c + k
 
     def skip(self, samples: int) -> None:
