@@ -93,6 +93,7 @@ def test_nothing_is_awaited_before_its_time_nor_handed_over():
     inbox.put(20_000, COMMAND, message(18_000))
     assert not inbox.is_due(20_000) and inbox.take(20_000) == [] and inbox.gap is None
     assert [t for t in range(STEP_US, 60_000, STEP_US) if inbox.begins_at(t)] == [40_000]
+    assert inbox.gap.sentence == 'a ROS 2 node has joined in flight'
     assert inbox.awaited_us(40_000) == {} and list(inbox.awaited_us(60_000)) == [MODE]
     assert [t for t in range(STEP_US, 60_000, STEP_US) if awaiting().begins_at(t)] == [STEP_US]
 
@@ -191,8 +192,9 @@ class FakeRos:
 
 
 @pytest.fixture
-def make(tmp_path):
+def make(monkeypatch):
     """Yield a maker of blocks, given the awaited topics."""
+    monkeypatch.setattr('px4_sim_ros.link.xrce.block._MATCHED_S', -1.0)
     with contextlib.ExitStack() as stack:
         def made(awaited=''):
             configuration = load_configuration(None, {
@@ -272,6 +274,7 @@ def test_a_wait_is_told_after_a_second(make, monkeypatch):
     block.finish(20_000)
     block.finish(20_000)
     assert block.said == [block.holds()] and block.holds()
+    assert block.ros.repeated == set(), 'with the time'
 
 
 def test_topics_are_awaited_under_the_names_of_px4():

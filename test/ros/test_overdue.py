@@ -74,7 +74,8 @@ def test_who_acts_before_the_bridge_may_be_what_waits():
     }, 'actuators/command', T, LAST, 4000)
     assert found == Overdue(
         'px4_topics', 'hil_bridge has not published actuators/command for t = 12.004000 s; its last'
-        ' was 12.000000 s: /mine has not published /fmu/in/x for t = 12.004000 s')
+        ' was 12.000000 s: /mine has not published /fmu/in/x for t = 12.004000 s',
+        publisher='manager')
 
 
 def test_none_was_published_yet():

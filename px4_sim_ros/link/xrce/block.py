@@ -24,6 +24,8 @@ from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Input
 # Wall time: of a turn of waiting, in which others of the process have none; between two looks for
 # a message that is awaited; and after which it is said what is waited for.
 _TURN_S, _SHORTEST_S, _LONGEST_S, _SAID_AFTER_S = 0.02, 2e-5, 1e-3, 1.0
+# Wall time in which DDS matches both sides of a topic that one of them knows of.
+_MATCHED_S = 0.5
 _CDR = b'\x00\x01\x00\x00'         # the encapsulation header: little endian
 
 
@@ -97,7 +99,7 @@ class Ros(typing.Protocol):
         """Publish a message of PX4."""
 
     def repeat(self, names: typing.Iterable[str]) -> None:
-        """Publish the last messages of topics of PX4 again."""
+        """Publish the time and the last messages of topics of PX4 again."""
 
     def listen(self, topic: Topic) -> None:
         """Take what is published on a topic to PX4 from now on."""
@@ -142,7 +144,8 @@ class Px4TopicsBlock(Block):
         self._is_new = False                   # the last of them; who listens may not hear it yet
         self._time_us = 0                      # of the last step that is complete
         self._is_waiting = False
-        self._waits_since_s = 0.0
+        self._repeats_at_s = 0.0               # wall time
+        self._there_since_s = time.monotonic()
         self._has_said = False
         self.counts = {'from_px4': 0, 'to_px4': 0}
 
@@ -177,7 +180,8 @@ class Px4TopicsBlock(Block):
         self._hear()            # what an autopilot on another core has said after its reply
         if self.ros is not None:
             self.ros.begin(time_us)
-        self._waits_since_s, self._has_said = time.monotonic(), False
+        self._repeats_at_s, self._has_said = time.monotonic() + _SAID_AFTER_S, False
+        self._there_since_s = time.monotonic()
         return self._hand_over(time_us)
 
     def finish(self, time_us: int) -> Outputs | None:
@@ -185,17 +189,23 @@ class Px4TopicsBlock(Block):
         deadline_s, pause_s = time.monotonic() + _TURN_S, _SHORTEST_S
         while (outputs := self._hand_over(time_us)) is None:
             now_s = time.monotonic()
-            if not self._has_said and now_s - self._waits_since_s > _SAID_AFTER_S:
-                self._has_said = True
-                self.log(True, self.holds())
-                if self.ros is not None:       # in case that it was lost on its way
-                    self._inbox.may_repeat = True
-                    self.ros.repeat(self._inbox.answered)
+            if now_s > self._repeats_at_s:
+                self._repeats_at_s = now_s + _SAID_AFTER_S
+                self._repeat()
             if now_s > deadline_s:
                 return None
             time.sleep(pause_s)
             pause_s = min(2.0 * pause_s, _LONGEST_S)
         return outputs
+
+    def _repeat(self) -> None:
+        """Say once what is awaited, and publish again what the node may have lost."""
+        if not self._has_said and (sentence := self.holds()):
+            self._has_said = True
+            self.log(True, sentence)
+        if self.ros is not None:
+            self._inbox.may_repeat = True
+            self.ros.repeat(self._inbox.answered)
 
     def _hand_over(self, time_us: int) -> Outputs | None:
         inbox = self._inbox
@@ -207,15 +217,25 @@ class Px4TopicsBlock(Block):
                 self._is_new = self._is_new and not self.ros.is_matched
                 lacking = inbox.awaited_us(time_us)
                 if inbox.begins_at(time_us):
-                    lacking |= dict.fromkeys(self.ros.missing(inbox.awaited), time_us)
-                elif lacking:
+                    self._is_waiting = not self._is_there(self.ros.missing(inbox.awaited))
+                else:
+                    self._is_waiting = bool(lacking)
                     self._let_go(self.ros.missing(lacking))
-                self._is_waiting = bool(lacking)
                 if self._is_waiting or self._is_new:
                     return None
         for _, name, data in inbox.take(time_us):
             self._send(time_us, name, data)
         return {}
+
+    def _is_there(self, missing: list[str]) -> bool:
+        """Return whether what the nodes publish first will be heard.
+
+        DDS lets each side know by itself that they are matched, and not that the other one does.
+        """
+        now_s = time.monotonic()
+        if missing:
+            self._there_since_s = now_s
+        return not missing and now_s - self._there_since_s > _MATCHED_S
 
     def _let_go(self, names: typing.Iterable[str]) -> None:
         """Wait no longer for nodes that have left; what they have said last is read once more."""

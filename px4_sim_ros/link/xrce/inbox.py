@@ -75,9 +75,15 @@ class Inbox:
         self._awaited = tuple(its for its in self._awaited if its.name != name)
 
     def begins_at(self, time_us: int) -> bool:
-        """Return whether a step is the first in which something may be awaited."""
-        return bool(self._wanted) and time_us - self._step_us < max(
+        """Return whether a step is the first in which something may be awaited.
+
+        Nodes that begin in flight hear of time when DDS has matched them, as it happens.
+        """
+        begins = bool(self._wanted) and time_us - self._step_us < max(
             self._from_us, self._step_us) <= time_us
+        if begins and self._from_us and self.gap is None:
+            self.gap = NonRepeatability(time_us, 'a ROS 2 node has joined in flight')
+        return begins
 
     def ask(self, name: str, data: bytes) -> None:
         """Await an answer to a message of PX4, in the next step."""

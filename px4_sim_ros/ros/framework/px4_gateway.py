@@ -32,13 +32,16 @@ class Px4Gateway:
     def __init__(
         self, node: PollingNode, definitions: Px4Definitions,
         begin: typing.Callable[[int], None] = lambda time_us: None,
+        repeat_time: typing.Callable[[], None] = lambda: None,
     ) -> None:
         """Begin without topics.
 
         :param definitions: of messages of which no class is installed
         :param begin: is given the time of each step before anything is awaited in it
+        :param repeat_time: publishes that again
         """
         self._node, self._definitions, self.begin = node, definitions, begin
+        self._repeat_time = repeat_time
         self._publishers: dict[str, Publisher] = {}
         self._last: dict[str, bytes] = {}          # of each publisher
         self._heard: dict[str, int] = {}           # publishers with subscribers, and how many
@@ -77,7 +80,8 @@ class Px4Gateway:
             self._publishers[topic.name].handle.publish_raw(data)
 
     def repeat(self, names: typing.Iterable[str]) -> None:
-        """Publish the last messages of topics again."""
+        """Publish the time and the last messages of topics again."""
+        self._repeat_time()
         for name in names:
             if name in self._last:
                 self._publishers[name].handle.publish_raw(self._last[name])

@@ -50,7 +50,8 @@ def find_overdue(
         for guest, spec in graph.nodes.items():        # which acts before it
             beside = statuses.get(guest) if spec.beside == node else None
             if beside is not None and beside.holds:
-                return Overdue(guest, f'{sentence}: {beside.holds}')
+                # A node of the user's that it waits for may have lost the time.
+                return Overdue(guest, f'{sentence}: {beside.holds}', publisher='manager')
         if (0 < status.waits_for_us < time_us and not status.problem
                 and not graph.nodes[node].model):      # sensors continue where they are
             return _begun_anew(node, status.waits_for_us)

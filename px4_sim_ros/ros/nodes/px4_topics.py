@@ -38,7 +38,8 @@ class Px4TopicsNode(PollingNode, BlockNode):
         own = configuration.own
         assert isinstance(own, TopicsParameters), 'they are those of the node'
         self._definitions = Px4Definitions(own.messages)
-        self._gateway = Px4Gateway(self, self._definitions)
+        self._gateway = Px4Gateway(
+            self, self._definitions, repeat_time=lambda: self._host.repeat('manager'))
         self.block.ros, self.block.record = self._gateway, self._record
 
     def activate(self) -> None:

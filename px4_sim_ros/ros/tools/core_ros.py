@@ -40,7 +40,7 @@ class CoreRos:
 
     def gateway(self, definitions: Px4Definitions) -> Px4Gateway:
         """Return the connection of a vehicle's block with ROS."""
-        return Px4Gateway(self._node, definitions, self._publish_time)
+        return Px4Gateway(self._node, definitions, self._publish_time, self._publish)
 
     def _publish_time(self, time_us: int) -> None:
         if time_us == self._time_us:           # of several vehicles the first does it
@@ -50,8 +50,11 @@ class CoreRos:
         if now_s - self._looked_s > REFRESHED_EVERY_S:
             self._looked_s, self._is_heard = now_s, self._clock.get_subscription_count() > 0
         if self._is_heard:
-            set_stamp(self._message.clock, time_us)
-            self._clock.handle.publish_raw(serialised(self._message))
+            self._publish()
+
+    def _publish(self) -> None:
+        set_stamp(self._message.clock, self._time_us)
+        self._clock.handle.publish_raw(serialised(self._message))
 
     def close(self) -> None:
         """Leave ROS."""
