@@ -151,7 +151,8 @@ class CoreLog(_Log):
         if 'recorder' in spec.configuration.nodes:
             from px4_sim_ros.flight.core_recorder import CoreRecorder
             recorder = CoreRecorder(spec.configuration, describe(spec))
-        self._world = CoreWorld([VehicleSetup(spec.configuration)], self._observe, recorder)
+        self._world = CoreWorld(
+            [VehicleSetup(spec.configuration)], self._observe, recorder, observes_each_step=False)
         self._next_us = 0
 
     def _observe(self, time_us: int, values: typing.Mapping[str, typing.Any]) -> None:

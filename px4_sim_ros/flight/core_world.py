@@ -35,8 +35,12 @@ class CoreWorld:
 
     def __init__(
         self, vehicles: typing.Sequence[VehicleSetup], observer: Observer | None = None,
-        recorder: CoreRecorder | None = None,
+        recorder: CoreRecorder | None = None, *, observes_each_step: bool = True,
     ) -> None:
+        """Listen for the autopilots.
+
+        :param observes_each_step: False: it is called after steps that were taken at once
+        """
         configuration = vehicles[0].configuration
         self._configuration = configuration
         self._observer = observer
@@ -61,7 +65,7 @@ class CoreWorld:
             self._runner = run_groups(
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder,
                 PresenceSchedule({setup.name: setup.presence for setup in vehicles}))
-            self._runner.takes_steps_at_once = observer is None
+            self._runner.takes_steps_at_once = observer is None or not observes_each_step
             self._runner.on_change = lambda change: self._vehicles[change.vehicle].change(change)
             if recorder is not None:
                 stack.callback(self._record_status, recorder)
