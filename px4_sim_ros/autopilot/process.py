@@ -3,9 +3,10 @@
 """The embedded autopilot as a process: a TCP client on the HIL link, as PX4 is."""
 from __future__ import annotations
 
-from px4_sim_ros.process import gc_control
+from px4_sim_ros.process import gc_control, signal_mask
 
 if __name__ == '__main__':
+    signal_mask.end_while_importing()
     gc_control.hold()           # before what takes long to import
 
 import argparse

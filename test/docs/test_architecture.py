@@ -34,7 +34,7 @@ MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}
 BESIDE = ('model/rotation.py', 'model/timebase.py', 'step/lane.py', 'HilBlock.link')
 WALKS = {
     'force': ('DynamicsBlock.step', 'FramePacker.pack', (
-        'GaussMarkov.next',            # what shakes rotors in their vortex rings
+        'NoiseRows.next',              # what is added, of sensors and of rotors in vortex rings
         'DynamicsBlock.reach',         # the fingerprint
         'model/environment/gravity.py', 'model/timebase.py'))}
 
