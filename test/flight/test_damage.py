@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 from commands import run, write_hop
+from instances import free
 
 from px4_sim_ros.recording.bag.reader import BagReader
 
@@ -16,12 +17,13 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture(scope='module')
 def whole(tmp_path_factory):
-    """Return the recording of a short flight."""
+    """Return the recording of a short flight, whose instance stays free for `refly`."""
     folder = tmp_path_factory.mktemp('whole')
-    flown = run('fly', '--mode', 'core', '--mission', write_hop(folder, 2.0), '--record',
-                folder / 'bag', timeout_s=60)
-    assert flown.returncode == 0, flown.stderr
-    return folder / 'bag'
+    with free() as instances:
+        flown = run('fly', '--mode', 'core', '--mission', write_hop(folder, 2.0), '--record',
+                    folder / 'bag', '--instance', next(instances), timeout_s=60)
+        assert flown.returncode == 0, flown.stderr
+        yield folder / 'bag'
 
 
 @pytest.fixture
