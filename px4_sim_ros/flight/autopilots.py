@@ -14,7 +14,6 @@ from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
-from px4_sim_ros.link.xrce.block import TopicsParameters
 from px4_sim_ros.process import machine_locks
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.px4 import boot_parameters
@@ -30,6 +29,9 @@ from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.flight_spec import VehicleSpec
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
 
+if typing.TYPE_CHECKING:       # a flight without PX4's own topics does without their block
+    from px4_sim_ros.link.xrce.block import TopicsParameters
+
 
 def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
     """Let a flight have what it needs of this machine, before anything starts."""
@@ -39,8 +41,7 @@ def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
                 check_run_folder()
                 check_socket(vehicle.hil.instance)
             check_ports(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
-            if TOPICS_OF_PX4 in vehicle.configuration.nodes:
-                topics = vehicle.configuration.of_node(TOPICS_OF_PX4, TopicsParameters)
+            if (topics := _topics(vehicle.configuration)) is not None:
                 check_port_is_free('UDP', LOCAL, topics.its_port)
         return held.pop_all()
 
@@ -90,11 +91,19 @@ def start_autopilot(
         run_folder)
 
 
+def _topics(configuration: Configuration) -> TopicsParameters | None:
+    """Return the parameters of PX4's own topics, None for a flight without them."""
+    if TOPICS_OF_PX4 not in configuration.nodes:
+        return None
+    from px4_sim_ros.link.xrce.block import TopicsParameters
+    return configuration.of_node(TOPICS_OF_PX4, TopicsParameters)
+
+
 def _of_topics(configuration: Configuration) -> dict[str, str]:
     """Return how the client of PX4's own topics finds the agent in the step."""
-    if TOPICS_OF_PX4 not in configuration.nodes:
+    topics = _topics(configuration)
+    if topics is None:
         return {}
-    topics = configuration.of_node(TOPICS_OF_PX4, TopicsParameters)
     # A stamp of PX4 is the time of its step: there is nothing to synchronise.
     return {'PX4_UXRCE_DDS_PORT': str(topics.its_port), f'{PARAMETER}UXRCE_DDS_SYNCT': '0'}
 

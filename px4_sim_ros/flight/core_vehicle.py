@@ -10,8 +10,6 @@ from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.link.hil.link_state import LinkState
 from px4_sim_ros.link.pilot.block import PilotBlock
 from px4_sim_ros.link.pilot.events import Event
-from px4_sim_ros.link.xrce.block import Px4TopicsBlock, TopicsParameters
-from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.spec.blocks import make_blocks
@@ -25,6 +23,7 @@ from px4_sim_ros.step.runner import Group
 
 if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
     from px4_sim_ros.flight.core_recorder import CoreRecorder
+    from px4_sim_ros.link.xrce.block import Px4TopicsBlock
     from px4_sim_ros.ros.tools.core_ros import CoreRos
     from px4_sim_ros.step.scenario_block import ScenarioBlock
 
@@ -68,6 +67,8 @@ class CoreVehicle:
             self._pilot.on_event, self._pilot.on_over = self._report, self._note_over
         self._topics = typing.cast('Px4TopicsBlock | None', self.blocks.get(TOPICS_OF_PX4))
         if self._topics is not None:
+            from px4_sim_ros.link.xrce.block import TopicsParameters
+            from px4_sim_ros.messages.px4_definitions import Px4Definitions
             definitions = Px4Definitions(
                 setup.configuration.of_node(TOPICS_OF_PX4, TopicsParameters).messages)
             self.bridge.after_reply = self._topics.after_reply

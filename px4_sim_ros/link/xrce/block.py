@@ -104,9 +104,6 @@ class Ros(typing.Protocol):
     def listen(self, topic: Topic) -> None:
         """Take what is published on a topic to PX4 from now on."""
 
-    def offer(self, service: Service) -> None:
-        """Offer a service of PX4."""
-
     def take(self) -> typing.Iterable[tuple[str, bytes]]:
         """Return the messages that have come, by topic."""
 
@@ -129,7 +126,7 @@ class Px4TopicsBlock(Block):
         super().__init__(configuration)
         p = self._parameters = configuration.parameters
         self._inbox = Inbox(p.awaited_topics, p.awaited_period_us, configuration.world.step_us,
-            p.awaited_from_us)
+                            p.awaited_from_us)
         self._agent: Agent | None = None
         # What the host sets, before `reset`.
         self.ros: Ros | None = None
@@ -269,7 +266,7 @@ class Px4TopicsBlock(Block):
         if ros is not None:
             self._make_known(ros)
         for topic, data, _ in messages:
-            if isinstance(topic, Service):
+            if isinstance(topic, Service):         # those of PX4 are not offered
                 continue
             self.counts['from_px4'] += 1
             data = _CDR + data
@@ -289,8 +286,6 @@ class Px4TopicsBlock(Block):
             ros.announce(topic)
         for topic in session.into.values():
             ros.listen(topic)
-        for service in session.services.values():
-            ros.offer(service)
 
     # What others ask.
 

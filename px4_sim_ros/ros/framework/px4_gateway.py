@@ -13,7 +13,7 @@ from rclpy.publisher import Publisher
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from px4_sim_ros.link.xrce.session import Service, Topic
+from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
@@ -94,9 +94,6 @@ class Px4Gateway:
             self._subscriptions[topic.name] = self._node.create_polled_subscription(
                 self._class_of(topic), topic.name, qos.TO_PX4)
             self._refreshed_s = 0.0
-
-    def offer(self, service: Service) -> None:
-        """Offer a service of PX4."""
 
     def take(self) -> typing.Iterator[tuple[str, bytes]]:
         """Yield the messages that have come, by topic."""
