@@ -16,7 +16,7 @@ from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.step import graph
 
 INSTANCE = 85
-WORDS = {'text': [], 'json': ['--json'], 'nobody': ['--namespace', 'nobody']}
+WORDS = {'text': [], 'json': ['--json'], 'absent': ['--namespace', 'absent']}
 # Senders' clock against ours: only differences of it may count.
 AHEAD_S = 1e9
 STEADY = {'lifecycle': 'active', 'waits_for': 'ground_truth/odom'}
@@ -139,7 +139,7 @@ def test_a_row_for_each_node_is_printed(results):
 
 @pytest.mark.process
 def test_no_graph_is_one_sentence(results):
-    result = results['nobody']
+    result = results['absent']
     assert (result.returncode, result.stdout) == (1, '')
     assert re.fullmatch(
         r'top: a graph runs in this ROS domain \(process \d+\), and its manager does not answer: it'

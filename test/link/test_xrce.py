@@ -287,7 +287,7 @@ def test_ten_thousand_mutated_datagrams_change_nothing_and_are_named_once_each(a
         if i % 100 == 0:
             agent.take(0)
     agent.take(0)
-    assert len(agent.said) == len(agent.refused) > 10, 'each kind is told once'
+    assert len(agent.said) == len(agent.refused) > 10, 'each kind is reported once'
     assert max(map(len, agent.said)) < 300
     client.received()
     again = x.Client(agent.port)

@@ -82,7 +82,7 @@ def test_a_definition_has_its_parts_and_fields_first(messages):
 def test_bytes_go_both_ways_and_who_joins_late_gets_the_last(messages, nodes):
     gateway = Px4Gateway(nodes('px4_topics'), Px4Definitions(messages))
     gateway.announce(OUT)
-    gateway.publish(OUT, b'\0\1\0\0nobody')
+    gateway.publish(OUT, b'\0\1\0\0unheard')
     other = nodes('other')
     kind = raw_class(OUT.type, Px4Definitions(messages).type_hash(OUT.type))
     hears = other.create_polled_subscription(kind, OUT.name, qos.OF_PX4)
@@ -90,7 +90,7 @@ def test_bytes_go_both_ways_and_who_joins_late_gets_the_last(messages, nodes):
         gateway.is_matched and hears.get_publisher_count()))
     got = []
     until(lambda: list(gateway.take()) or got.extend(taken(hears)) or got)
-    assert got == [b'\0\1\0\0nobody']
+    assert got == [b'\0\1\0\0unheard']
     gateway.publish(OUT, b'\0\1\0\0second')
     assert until(lambda: list(taken(hears))) == [b'\0\1\0\0second']
     info, = other.get_publishers_info_by_topic(OUT.name)
