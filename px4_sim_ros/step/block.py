@@ -159,7 +159,7 @@ class Block:
         Only a block that has outputs to come from `finish` is asked, before that is called.
 
         :param time_us: of the step that waits
-        :param slots: the other blocks of the vehicle, in their order
+        :param slots: all blocks of the vehicle, in their order
         :param until_us: the time of the last step there may be
         :param values: the last ones, by topic
         :return: None if none was begun

@@ -96,7 +96,7 @@ class DynamicsBlock(Block):
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
         outputs: Outputs = {'ground_truth/odom': truth}
         if is_due(time_us, self.battery_period_us):
-            outputs['battery_state'] = self._battery_status()
+            outputs['battery_state'] = _published(self.dynamics.battery())
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))
@@ -104,11 +104,6 @@ class DynamicsBlock(Block):
         if self.past_fingerprints is not None:
             self.past_fingerprints.append((time_us, self.fingerprint))
         return outputs
-
-    def _battery_status(self) -> BatteryStatus | None:
-        """Return the battery as it is published."""
-        battery = self.dynamics.battery()
-        return None if battery is None else battery.with_32_bits()
 
     def take_steps(self, rows: np.ndarray, time_us: int, *, is_valid: bool) -> Outputs:
         """Take in steps that compiled code has taken; return the outputs of the last one.
@@ -120,7 +115,7 @@ class DynamicsBlock(Block):
         outputs: Outputs = {
             'ground_truth/odom': self.dynamics.take_steps(len(rows), is_valid=is_valid)}
         if is_due(time_us, self.battery_period_us):
-            outputs['battery_state'] = self._battery_status()
+            outputs['battery_state'] = _published(self.dynamics.battery())
         if self._has_faults:
             self._faults.keep(BodyInputs(
                 tuple(rows[-1, 6:self.dynamics.arrays[0].state_at].tolist())))
@@ -138,8 +133,7 @@ class DynamicsBlock(Block):
         numbers = tuple(row[self.dynamics.arrays[0].state_at:].tolist())
         outputs: Outputs = {'ground_truth/odom': self.dynamics.truth_of(numbers, time_us)}
         if is_due(time_us, self.battery_period_us):
-            battery = self.dynamics.battery_of(numbers, time_us)
-            outputs['battery_state'] = None if battery is None else battery.with_32_bits()
+            outputs['battery_state'] = _published(self.dynamics.battery_of(numbers, time_us))
         return outputs
 
     def _late(
@@ -183,3 +177,8 @@ class DynamicsBlock(Block):
             return BlockStatus(
                 True, f'the battery is low: {100.0 * left:.0f} % are left', values)
         return BlockStatus(False, '', values)
+
+
+def _published(battery: BatteryStatus | None) -> BatteryStatus | None:
+    """Return a battery as it is published."""
+    return None if battery is None else battery.with_32_bits()

@@ -53,6 +53,7 @@ class Lane:
     ) -> None:
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
+        self._in_order = tuple(self.slots.values())
         # Another process may change what passes through it.
         self.is_whole = all(slot.synchronizer is None for slot in self.slots.values()) and all(
             i.topic.publisher in self.slots for slot in self.slots.values() for i in slot.local)
@@ -250,9 +251,7 @@ class Lane:
         if waiting.block is None or until_us <= begun_us or not waiting.block.runs_ahead:
             return 0
         self._lead(begun_us + waiting.period_us)
-        ahead = waiting.block.run_ahead(
-            begun_us, [slot for slot in self.slots.values() if slot is not waiting], until_us,
-            self.values)
+        ahead = waiting.block.run_ahead(begun_us, self._in_order, until_us, self.values)
         if ahead is None:
             return 0
         if heard is not NO_NODES:
@@ -307,7 +306,7 @@ class Lane:
         """Continue in the last of the steps: with the reply to come, or before its frames."""
         self.time_us += ahead.begun * waiting.period_us
         time_us, self._plan = self.time_us, self._plan_of(self.time_us)
-        for slot in self.slots.values():
+        for slot in self._in_order:
             slot.last_us = time_us - time_us % slot.period_us
             slot.next_us = slot.last_us + slot.period_us
         rows = {row.slot.name: i for i, row in enumerate(self._plan)}

@@ -108,7 +108,7 @@ class ScenarioBlock(Block):
             return False
         is_seen = state is self._seen or (
             state._replace(moved_enu=None) == self._seen._replace(moved_enu=None))
-        awaited = self.course.awaited()
+        awaited = self.course.awaited
         return is_seen and len(awaited) <= MOST_AWAITED and not any(
             isinstance(leaf, Between) and leaf.quantity in ESTIMATED for leaf in awaited)
 
@@ -117,7 +117,7 @@ class ScenarioBlock(Block):
         step_us, battery_us = self.configuration.world.step_us, self._battery_period_us
         next_us = self.course.next_us(due_us - step_us)
         if any(isinstance(leaf, Between) and leaf.quantity in BATTERY
-               for leaf in self.course.awaited()):
+               for leaf in self.course.awaited):
             next_us = min(next_us, next_due_us(due_us - 1, battery_us))
         return sys.maxsize if next_us == math.inf else next_due_us(int(next_us) - 1, step_us)
 
@@ -129,7 +129,7 @@ class ScenarioBlock(Block):
         situation = self.course.situation
         assert situation is not None, 'it has stepped'
         return [(MOTION.index(leaf.quantity), leaf.above, leaf.below, leaf.look(situation).holds)
-                for leaf in self.course.awaited()
+                for leaf in self.course.awaited
                 if isinstance(leaf, Between) and leaf.quantity in MOTION]
 
     @property

@@ -63,6 +63,12 @@ class _Cast(typing.NamedTuple):
     rest: list[BlockSlot]
     scenario: BlockSlot | None
 
+    @property
+    def others(self) -> list[BlockSlot]:
+        """All that compiled code does not have."""
+        return [*self.beside, *self.late, *self.before, *self.rest,
+                *([] if self.scenario is None else [self.scenario])]
+
 
 class _Plan(typing.NamedTuple):
     """How many steps are possible, and what there is in the last one."""
@@ -178,7 +184,7 @@ class Bursts:
     ) -> Burst | None:
         """Take the steps that follow one that waits for its reply; None if that is none.
 
-        :param slots: all blocks of the vehicle but the bridge, in their order
+        :param slots: all blocks of the vehicle, in their order
         :param until_us: the time of the last step there may be
         :raises DivergedError: the motion has left all bounds
         """
@@ -229,15 +235,12 @@ class Bursts:
             until_us, self._frames.arrival_us(),
             time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:3])) * self.step_us)
         acting: list[BlockSlot] = []
-        scenario = () if cast.scenario is None else (cast.scenario,)
-        for group in (*cast[1:5], scenario):
-            for slot in group:
-                act_us = slot.next_us if slot.block is None else slot.block.next_act_us(
-                    slot.next_us)
-                if act_us < until_us:
-                    until_us, acting = act_us, [slot]
-                elif act_us == until_us:
-                    acting.append(slot)
+        for slot in self._others:
+            act_us = slot.next_us if slot.block is None else slot.block.next_act_us(slot.next_us)
+            if act_us < until_us:
+                until_us, acting = act_us, [slot]
+            elif act_us == until_us:
+                acting.append(slot)
         count = int(until_us - time_us) // self.step_us
         if any(slot in cast.before for slot in acting):
             return _Plan(count - 1, [], [], False, False)
@@ -263,7 +266,7 @@ class Bursts:
         wanted = set(self._wanted)
         for slot in slots[motion + 1:]:
             block: typing.Any = slot.block
-            if slot is scenario:
+            if slot is scenario or slot.name == self._name:
                 continue
             kind = type(block.model) if type(block) is SensorBlock else None
             if kind in (Imu, Magnetometer, Barometer) and block.model.is_plain and (
@@ -294,7 +297,7 @@ class Bursts:
         if cast is None:
             return
         blocks: list[typing.Any] = [slot.block for slot in cast.taken]
-        self.cast, (motion, imu, *others) = cast, blocks
+        self.cast, self._others, (motion, imu, *others) = cast, cast.others, blocks
         self._dynamics: DynamicsBlock = motion
         self._scenario: ScenarioBlock | None = (
             None if cast.scenario is None else typing.cast('ScenarioBlock', cast.scenario.block))

@@ -46,13 +46,26 @@ class Change:
 
     def __call__(self, time_us: int, inputs: BodyInputs) -> BodyInputs:
         """Return inputs with the reference changed."""
-        references = list(inputs.references_rad_s)
-        references[self.index] = (
-            self.value if self.factor is None else self.factor * references[self.index])
-        return inputs._replace(references_rad_s=tuple(references))
+        return _with_reference(inputs, self.index, lambda asked: (
+            self.value if self.factor is None else self.factor * asked))
 
 
 _Changed = typing.Callable[[float], float] | tuple[float | None, float]
+
+
+def _effect(index: int, changed: _Changed) -> Effect:
+    """Return the effect of a motor's or a servo's action on its reference."""
+    if isinstance(changed, tuple):
+        return Change(index, *changed)
+    return lambda time_us, inputs: _with_reference(inputs, index, changed)
+
+
+def _with_reference(
+    inputs: BodyInputs, index: int, change: typing.Callable[[float], float],
+) -> BodyInputs:
+    references = list(inputs.references_rad_s)
+    references[index] = change(references[index])
+    return inputs._replace(references_rad_s=tuple(references))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,15 +108,7 @@ class MotorAction(MotionAction):
         """Change one of the references."""
         index = self.motor - 1
         before = onset.last.references_rad_s[index] if onset.last is not None else 0.0
-        reference = self.reference(before, onset.world.step_us / US_PER_S)
-        if isinstance(reference, tuple):
-            return Change(index, *reference)
-
-        def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
-            references = list(inputs.references_rad_s)
-            references[index] = reference(references[index])
-            return inputs._replace(references_rad_s=tuple(references))
-        return effect
+        return _effect(index, self.reference(before, onset.world.step_us / US_PER_S))
 
     def reference(self, before_rad_s: float, step_s: float) -> _Changed:
         """Return the change of each step's reference: a function, or two fields of a `Change`.
@@ -324,15 +329,7 @@ class ServoAction(MotionAction):
         index = len(vehicle.rotors) + vehicle.actuator_indices[self.servo]
         servo, = (servo for servo in vehicle.servos if servo.name == self.servo)
         asked = servo.center_rad if onset.last is None else onset.last.references_rad_s[index]
-        angle = self.angle(asked, onset.now.reached[index], servo)
-        if isinstance(angle, tuple):
-            return Change(index, *angle)
-
-        def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
-            references = list(inputs.references_rad_s)
-            references[index] = angle(references[index])
-            return inputs._replace(references_rad_s=tuple(references))
-        return effect
+        return _effect(index, self.angle(asked, onset.now.reached[index], servo))
 
     def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Changed:
         """Return the change of each step's commanded angle, rad, as that of a motor.

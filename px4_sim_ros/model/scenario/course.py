@@ -9,7 +9,7 @@ import typing
 from px4_sim_ros.model.faults.action import Fault, Faults
 from px4_sim_ros.model.faults.autopilot import AutopilotOff, Clear, Note
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.scenario.condition import AGE, TIME, Between, Condition
+from px4_sim_ros.model.scenario.condition import AGE, TIME, Between
 from px4_sim_ros.model.scenario.expectation import Expectation, Watch
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import End, Event, Scenario
@@ -36,6 +36,7 @@ class Course:
         self._report = report
         self._pending = list(scenario.events)
         self._end: End | None = scenario.end
+        self._note_awaited()
         self._watches = [expectation.watch() for expectation in scenario.expectations]
         self._begun_us: dict[str, int] = {}
         self._until_us: dict[str, int] = {}        # when what lasts for a while ends, by event
@@ -52,6 +53,7 @@ class Course:
     def add(self, event: Event) -> None:
         """Let another event happen from the next step on."""
         self._pending.append(event)
+        self._note_awaited()
 
     @property
     def names(self) -> list[str]:
@@ -77,6 +79,7 @@ class Course:
             self._take(answer, time_us)
         for event in [event for event in self._pending if _is_due(event, situation)]:
             self._pending.remove(event)
+            self._note_awaited()
             self._begin(event, time_us)
         for watch in self._watches:
             watch.look(situation)
@@ -95,12 +98,12 @@ class Course:
 
     # For steps that are looked at afterwards: see `link.hil.burst`.
 
-    def awaited(self) -> list[Condition]:
-        """Return the conditions that let something happen."""
+    def _note_awaited(self) -> None:
         conditions = [event.when for event in self._pending]
         conditions.append(None if self._end is None else self._end.when)
-        return [leaf for condition in conditions if condition is not None
-                for leaf in condition.leaves()]
+        self.awaited = [leaf for condition in conditions if condition is not None
+                        for leaf in condition.leaves()]
+        """The conditions that let something happen."""
 
     def next_us(self, now_us: int) -> float:
         """Return the time of the next thing that may happen by the clock alone."""
@@ -110,7 +113,7 @@ class Course:
             times_us.append(self._end.at_us)
         if self._mission_over_us is not None:
             times_us.append(self._mission_over_us + _PATIENCE_US)
-        for leaf in self.awaited():
+        for leaf in self.awaited:
             if not isinstance(leaf, Between) or leaf.quantity not in (TIME, AGE):
                 continue
             since_us = 0 if leaf.quantity == TIME else self._begun_us.get(leaf.event)
