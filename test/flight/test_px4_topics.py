@@ -15,6 +15,7 @@ import pytest
 from commands import command, run, running, wait_for_line, write_hop
 from px4_flight import NEEDS_FIFO
 
+from px4_sim_ros.link.xrce.agent import PORT
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.px4.sitl import Px4
 from px4_sim_ros.recording.analysis.export import read_table
@@ -22,7 +23,7 @@ from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.spec.ros_environment import ros_environment
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
-INSTANCE, PORT = 6, 8894
+INSTANCE = 6
 AWAITED = 'offboard_control_mode,trajectory_setpoint'
 STEP_US = 4000
 
@@ -178,15 +179,16 @@ def test_two_px4s_have_their_own_topics_and_repeat(tmp_path):
 
 
 @pytest.mark.process
-def test_what_cannot_be_is_one_sentence(tmp_path):
+def test_what_cannot_be_is_one_sentence(instance):
+    port = PORT + instance
     refused = run('fly', '--px4-topics', '--mode', 'core')
     assert (refused.returncode, refused.stderr) == (2, (
         'fly: px4_topics = True: the embedded autopilot has no topics of its own; fly with the'
         ' autopilot px4\n'))
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as agent:
-        agent.bind(('127.0.0.1', PORT))
-        taken = run('fly', '--autopilot', 'none', '--instance', INSTANCE, '--mode', 'core',
+        agent.bind(('127.0.0.1', port))
+        taken = run('fly', '--autopilot', 'none', '--instance', instance, '--mode', 'core',
                     '--px4-topics', timeout_s=60)
     assert taken.returncode == 2
-    assert taken.stderr.startswith(f'fly: UDP port {PORT} is taken by ')
+    assert taken.stderr.startswith(f'fly: UDP port {port} is taken by ')
     assert taken.stderr.endswith('; stop it or choose another instance\n')
