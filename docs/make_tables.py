@@ -201,11 +201,11 @@ def _licence(name: str) -> str:
     texts = {file.name: file.read_text() for file in files
              if file.name in ('package.xml', 'LICENSE')}
     ways = (
-        [head.get('License-Expression')],
+        head.get_all('License-Expression') or (),
         re.findall('<license>(.*?)</license>', texts.get('package.xml', '')),
         [text.rpartition(' :: ')[2] for text in head.get_all('Classifier') or ()
          if text.startswith('License')],
-        [head.get('License')], texts.get('LICENSE', '').strip().split('\n')[:1])
+        head.get_all('License') or (), texts.get('LICENSE', '').strip().split('\n')[:1])
     said = next(list(filter(None, way)) for way in ways if any(way))
     return ' AND '.join(dict.fromkeys(_SPDX.get(text, text) for text in said))
 

@@ -109,7 +109,8 @@ def test_an_end(cause, surroundings, instance, tmp_path):
     stderr = process.stderr.read()
     assert process.wait(60) == int(code), stderr
     assert wait_gone(children, 5.0) == []
-    lines = stderr.splitlines()
+    # How fast a busy machine is has nothing to do with how a flight ends.
+    lines = [line for line in stderr.splitlines() if 'times real time is asked for' not in line]
     if said == 'none':
         assert lines == []
     else:
