@@ -10,7 +10,7 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
-from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec.resources import parse_yaml
@@ -182,6 +182,4 @@ def run(options: argparse.Namespace) -> int:
                 print(control.summary())
         except RuntimeError as error:
             return output.failed(options.command, error, FAILED)
-        except KeyboardInterrupt:
-            return INTERRUPTED
         return FAILED if options.command in _JUDGED and control.state in _FAILURES else 0

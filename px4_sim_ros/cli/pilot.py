@@ -8,7 +8,7 @@ import contextlib
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import instance
-from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.link.pilot.pilot import Pilot
@@ -37,6 +37,4 @@ def pilot(options: argparse.Namespace) -> int:
             link.fly(mission)
         except MissionError as error:
             return output.failed('pilot', error, FAILED)
-        except KeyboardInterrupt:
-            return INTERRUPTED
     return 0

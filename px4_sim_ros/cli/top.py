@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.messages.diagnostics import node_name, values_of
@@ -160,8 +160,6 @@ def top(options: argparse.Namespace) -> int:
                 _print(control.summary(), rows)
         except ControlError as error:
             return output.failed('top', error, FAILED)
-        except KeyboardInterrupt:
-            return INTERRUPTED
     return 0
 
 

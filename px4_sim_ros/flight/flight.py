@@ -169,7 +169,8 @@ class Flight:
     def _run(self) -> None:
         while True:
             try:
-                begins_again = self._world.run(self._stop)
+                with signals.unwrapped():
+                    begins_again = self._world.run(self._stop)
             except KeyboardInterrupt:
                 if any(vehicle.mission is not None for vehicle in self.spec.vehicles):
                     raise
@@ -213,7 +214,8 @@ class Flight:
         timer.start()
         why = ''
         try:
-            yield
+            with signals.unwrapped():
+                yield
         except (RunError, KeyboardInterrupt) as error:
             if not hangs.is_set():
                 raise

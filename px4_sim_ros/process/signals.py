@@ -3,6 +3,7 @@
 """The signals that ask for the end, alike in all processes: the first does, none disturbs it."""
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import functools
@@ -10,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import types
 import typing
 
@@ -28,7 +30,21 @@ _AGAIN_S = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
-    """One of them has come, whose number is its argument."""
+    """One of them has come, whose number is its argument; it reports its own loss on the way."""
+
+    def __init__(
+        self, number: int, on_lost: typing.Callable[[int], object] | None = None,
+    ) -> None:
+        super().__init__(number)
+        self._on_lost = on_lost
+
+    def arrive(self) -> None:
+        """Be no longer on the way: it may go."""
+        self._on_lost = None
+
+    def __del__(self) -> None:
+        if self._on_lost is not None:
+            self._on_lost(*self.args)
 
 
 def ignore() -> None:
@@ -40,38 +56,52 @@ def ignore() -> None:
 def raise_interrupt() -> None:
     """Let the first of them raise Interrupted, and ignore those after it.
 
-    Where Python cannot pass on what is raised, in a destructor or in a function that C calls, it
-    comes again a little later.
+    One that does not come to an `unwrapped` is lost, and comes again a little later. Python passes
+    on nothing from a destructor or a function that C calls, C may drop what a look-up raises, and a
+    library may take an import that was interrupted for one that is not there.
     """
-    def interrupt(number: int, frame: types.FrameType | None) -> None:
-        ignore()
-        raise Interrupted(number)
+    has_come = False
 
-    def note_lost(lost: sys.UnraisableHookArgs) -> None:
-        if not isinstance(lost.exc_value, Interrupted):
-            sys.__unraisablehook__(lost)
-            return
-        _handle(interrupt)
-        again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), *lost.exc_value.args))
-        again.daemon = True
-        again.start()
+    def interrupt(number: int, frame: types.FrameType | None) -> None:
+        nonlocal has_come
+        if not has_come:
+            has_come = True
+            raise Interrupted(number, come_again)      # with no name: a cycle would keep it
+
+    def come_again(number: int) -> None:
+        nonlocal has_come
+        has_come = False
+        # A Thread waits until it has begun, and may be interrupted as it does.
+        _thread.start_new_thread(_kill_soon, (number,))
+
+    def note(what: sys.UnraisableHookArgs) -> None:
+        if not has_come:       # what is made by half complains as it goes
+            sys.__unraisablehook__(what)
 
     _handle(interrupt)
-    sys.unraisablehook = note_lost
+    sys.unraisablehook = note
+
+
+def _kill_soon(number: int) -> None:
+    time.sleep(_AGAIN_S)
+    os.kill(os.getpid(), number)
 
 
 @contextlib.contextmanager
 def unwrapped() -> typing.Iterator[None]:
-    """Raise an Interrupted as it was where Python passes it on as the cause of another error.
+    """Let an Interrupted arrive; raise it as it was where Python passes it on as a cause.
 
-    That is a RuntimeError while a class is made (3.11), an ImportError while a module in C is
-    loaded: a handler of RuntimeError would take the interrupt for a failure.
+    That is of a RuntimeError while a class is made (3.11), of an ImportError while a module in C is
+    loaded, of a SystemError where C has not seen it: their handlers would take it for a failure.
 
     :raises Interrupted: it came there
     """
     try:
         yield
-    except (RuntimeError, ImportError) as error:
+    except BaseException as error:
+        for its in error, error.__cause__, error.__context__:
+            if isinstance(its, Interrupted):
+                its.arrive()
         if isinstance(error.__cause__, Interrupted):
             raise error.__cause__ from None
         raise
@@ -142,8 +172,8 @@ def held_back() -> typing.Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if stop.asked:
-        signal.raise_signal(stop.number)
+        if stop.asked:         # also where something else has failed meanwhile
+            signal.raise_signal(stop.number)
 
 
 @functools.cache

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 import threading
 import types
 import unittest.mock
@@ -113,8 +114,9 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
     monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
     monkeypatch.setattr(flight, 'make_world', lambda *arguments: world)
     monkeypatch.setattr(flight, 'StartedAutopilot', Interrupted)
+    monkeypatch.setattr(sys, 'unraisablehook', sys.unraisablehook)
     signals.raise_interrupt()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), signals.unwrapped():
         flown.fly()
     assert flown.result.first.log_loss == (2, 3.3)
     assert len(ended) == 1

@@ -115,9 +115,10 @@ HANDLERS = '''
 import os, sys
 from px4_sim_ros.process import signals
 number = int(sys.argv[1])
+signals.raise_interrupt()
 try:
-    signals.raise_interrupt()
-    os.kill(os.getpid(), number)
+    with signals.unwrapped():
+        os.kill(os.getpid(), number)
 except KeyboardInterrupt:
     print('interrupted')
 stop = signals.Stop()
@@ -130,7 +131,7 @@ import os
 from px4_sim_ros.process import signals
 signals.raise_interrupt()
 try:
-    with signals.held_back() as outer:
+    with signals.unwrapped(), signals.held_back() as outer:
         with signals.held_back():
             os.kill(os.getpid(), 15)
             print('inner')
@@ -148,7 +149,7 @@ import os
 from px4_sim_ros.process import signals
 signals.raise_interrupt()
 try:
-    with signals.held_back() as stop:
+    with signals.unwrapped(), signals.held_back() as stop:
         stop.hangs = 'imu has been in its step'
         try:
             os.kill(os.getpid(), 2)
@@ -164,7 +165,7 @@ import os, threading
 from px4_sim_ros.process import signals
 signals.raise_interrupt()
 try:
-    with signals.held_back() as stop:
+    with signals.unwrapped(), signals.held_back() as stop:
         os.kill(os.getpid(), 2)
         print(stop.asked, flush=True)
         threading.Thread(target=stop.note_hang, args=['imu has been in its step']).start()
@@ -174,23 +175,76 @@ except KeyboardInterrupt:
     print('interrupted')
 '''
 
-# Comes in a function that C calls, and in a destructor.
+# Comes where what it raises is dropped.
 WHERE_NOTHING_IS_PASSED_ON = '''
 import ctypes, os, sys, time
 from px4_sim_ros.process import signals
 class Owner:
     def __del__(self):
-        os.kill(os.getpid(), 2)
-def lose(place):
-    if place == 'callback':
-        ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), 2))()
-    else:
-        Owner()
+        os.kill(os.getpid(), 1)
+class Key:
+    def __hash__(self):
+        return 1
+    def __eq__(self, other):
+        os.kill(os.getpid(), 1)
+def call_back(function):
+    ctypes.CFUNCTYPE(None)(function)()
+def in_a_callback():
+    call_back(lambda: os.kill(os.getpid(), 1))
+def in_a_destructor():
+    Owner()
+def in_two_callbacks():
+    in_a_callback()
+    call_back(lambda: time.sleep(0.5))             # comes again as this one is under way
+def in_a_look_up():
+    look_up = ctypes.pythonapi.PyDict_GetItem      # is documented to drop all errors
+    look_up.argtypes, look_up.restype = [ctypes.py_object] * 2, ctypes.c_void_p
+    look_up({Key(): 1}, Key())
+def in_an_import():
+    try:
+        try:
+            os.kill(os.getpid(), 1)
+            time.sleep(60)
+        except KeyboardInterrupt as error:         # as a module in C that is loaded
+            raise ImportError('initialization failed') from error
+    except ImportError:                            # the library does without it
+        pass
 signals.raise_interrupt()
 try:
-    lose(sys.argv[1])
-    for _ in range(600):       # a signal just before a call of the system does not end it
-        time.sleep(0.1)
+    with signals.unwrapped():
+        globals()[sys.argv[1]]()
+        for _ in range(600):       # a signal just before a call of the system does not end it
+            time.sleep(0.1)
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+# Comes where something is made by half, which complains as it goes.
+IN_HALF_A_THING = '''
+import os
+from px4_sim_ros.process import signals
+class Thing:
+    def __init__(self):
+        os.kill(os.getpid(), 1)
+        self.handle = 1
+    def __del__(self):
+        del self.handle
+signals.raise_interrupt()
+try:
+    with signals.unwrapped():
+        Thing()
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+# Comes while it is held back, and something else fails.
+AS_ANOTHER_FAILS = '''
+import os
+from px4_sim_ros.process import signals
+signals.raise_interrupt()
+try:
+    with signals.unwrapped():
+        with signals.held_back():
+            os.kill(os.getpid(), 1)
+            raise OSError('fails')
 except KeyboardInterrupt:
     print('interrupted')
 '''
@@ -279,9 +333,16 @@ def test_a_command_takes_an_interrupt_for_no_failure_wherever_it_came(words, tmp
     assert result.stderr.splitlines()[-1] == f'{words[2]}: interrupted'
 
 
-@pytest.mark.parametrize('place', ['callback', 'destructor'])
-def test_an_interrupt_that_python_cannot_pass_on_comes_again(place):
+@pytest.mark.parametrize('place', ['in_a_callback', 'in_two_callbacks', 'in_a_destructor',
+                                   'in_a_look_up', 'in_an_import'])
+def test_an_interrupt_that_is_lost_on_its_way_comes_again(place):
     result = ended('-c', WHERE_NOTHING_IS_PASSED_ON, place)
+    assert (result.stdout, result.stderr) == ('interrupted\n', '')
+
+
+@pytest.mark.parametrize('program', [IN_HALF_A_THING, AS_ANOTHER_FAILS])
+def test_an_interrupt_is_all_that_is_told(program):
+    result = ended('-c', program)
     assert (result.stdout, result.stderr) == ('interrupted\n', '')
 
 
