@@ -18,7 +18,7 @@ from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
 from px4_sim_ros.step.presence import PresenceSchedule
-from px4_sim_ros.step.runner import run_groups
+from px4_sim_ros.step.runner import OnPlaces, run_groups
 
 if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
     from px4_sim_ros.flight.core_recorder import CoreRecorder
@@ -36,10 +36,12 @@ class CoreWorld:
     def __init__(
         self, vehicles: typing.Sequence[VehicleSetup], observer: Observer | None = None,
         recorder: CoreRecorder | None = None, *, observes_each_step: bool = True,
+        on_places: OnPlaces | None = None,
     ) -> None:
         """Listen for the autopilots.
 
         :param observes_each_step: False: it is called after steps that were taken at once
+        :param on_places: is called with where the vehicles were in each step
         """
         configuration = vehicles[0].configuration
         self._configuration = configuration
@@ -66,6 +68,7 @@ class CoreWorld:
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder,
                 PresenceSchedule({setup.name: setup.presence for setup in vehicles}))
             self._runner.takes_steps_at_once = observer is None or not observes_each_step
+            self._runner.on_places = on_places
             self._runner.on_change = lambda change: self._vehicles[change.vehicle].change(change)
             if recorder is not None:
                 stack.callback(self._record_status, recorder)
@@ -149,6 +152,8 @@ class CoreWorld:
                 if not stop.is_set():
                     self._wait()
                 continue
+            if stop.is_set() or signal.asked:      # of steps that were taken at once
+                runner.complete_step()
             steps = clock.steps
             if self._observer is not None:
                 self._observer(clock.complete_us, runner.values)

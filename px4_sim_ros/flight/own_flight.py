@@ -90,7 +90,7 @@ class Flight(_Flight):
             held.enter_context(autopilots.claim(spec.vehicles))
             self._held = held.pop_all()
             failed.pop_all()
-        if autopilot == 'embedded' and mode == 'core' and not spec.fleet:
+        if autopilot == 'embedded' and mode == 'core':
             spec = dataclasses.replace(spec, in_process=True)
         super().__init__(spec, path, listener)
         weakref.finalize(self.result, shutil.rmtree, path, ignore_errors=True)

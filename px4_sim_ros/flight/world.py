@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pathlib
 import threading
 import typing
 
+import numpy as np
+
 from px4_sim_ros.flight.record import FlightResult, WorldStatus
 from px4_sim_ros.model.encounters import Encounter, Encounters, Nearest, reach_m
-from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.spec.flight_spec import FlightSpec
 
 if typing.TYPE_CHECKING:       # each mode loads what it needs
-    from px4_sim_ros.flight.core_world import CoreWorld, Observer
+    from px4_sim_ros.flight.core_world import CoreWorld
     from px4_sim_ros.flight.flight_watch import FlightWatch
     from px4_sim_ros.flight.ros_world import RosWorld
+    from px4_sim_ros.step.runner import OnPlaces
 
 DIRECT = 'px4_sim_ros.flight.direct_bridge:DirectBridge'
 
@@ -79,7 +82,7 @@ def _core(
     from px4_sim_ros.flight.core_vehicle import VehicleSetup
     from px4_sim_ros.flight.core_world import CoreWorld
 
-    observer: Observer | None = None
+    on_places: OnPlaces | None = None
     recorder = None                # without one the messages of ROS are not loaded
     if 'recorder' in spec.configuration.nodes:
         from px4_sim_ros.flight.core_recorder import CoreRecorder
@@ -89,31 +92,29 @@ def _core(
         encounters = Encounters(
             {v.name: reach_m(v.configuration.vehicle) for v in spec.vehicles}, spec.near_miss_m)
         stack.callback(lambda: take(encounters.nearest()))
-        observer = _observe_encounters(encounters, lambda: world, watches, take)
+        on_places = _look_for_encounters(encounters, lambda: world, list(watches), take)
     direct = {'hil_bridge': DIRECT} if spec.in_process else {}
     world = CoreWorld([
         VehicleSetup(vehicle.configuration, vehicle.name, {**spec.own_classes, **direct},
                      watches[vehicle.name].take, watches[vehicle.name].follow,
                      vehicle.presence, watches[vehicle.name].attend)
-        for vehicle in spec.vehicles], observer, recorder)
+        for vehicle in spec.vehicles], recorder=recorder, on_places=on_places)
     return world
 
 
-def _observe_encounters(
-    encounters: Encounters, world: typing.Callable[[], CoreWorld], names: typing.Iterable[str],
+def _look_for_encounters(
+    encounters: Encounters, world: typing.Callable[[], CoreWorld], names: typing.Sequence[str],
     take: typing.Callable[[Encounter], None],
-) -> Observer:
-    """Return an observer of how near the vehicles are to each other."""
-    def observe(time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
-        places: list[Vector | None] = []
-        for name in names:
-            there = world().values(name)
-            places.append(None if there is None else there['ground_truth/odom'].position_enu)
-        for encounter in encounters.step(time_us, places):
+) -> OnPlaces:
+    """Return what looks how near the vehicles are to each other."""
+    def look(times_us: typing.Sequence[int], places_enu: typing.Mapping[str, np.ndarray]) -> None:
+        away = np.full((len(times_us), 3), math.nan)
+        positions_enu = np.stack([places_enu.get(name, away) for name in names], axis=1)
+        for encounter in encounters.steps(times_us, positions_enu):
             world().note(encounter.time_us, encounter.text)
             take(encounter)
 
-    return observe
+    return look
 
 
 def _graph(

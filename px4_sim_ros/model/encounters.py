@@ -91,21 +91,38 @@ class Encounters:
 
         :param positions_enu: None of a vehicle that is not in the world, and so far from all
         """
-        position = np.array([NOWHERE if its is None else its for its in positions_enu], float)
-        distance = np.linalg.norm(position[self._one] - position[self._other], axis=1)
-        nearer = distance < self._least_m
-        self._least_m[nearer], self._least_us[nearer] = distance[nearer], time_us
+        return self.steps([time_us], np.array(
+            [[NOWHERE if its is None else its for its in positions_enu]], float))
+
+    def steps(
+        self, times_us: typing.Sequence[int], positions_enu: np.ndarray,
+    ) -> list[Encounter]:
+        """Take in the positions at several times; return who has come near whom, and when.
+
+        :param positions_enu: (times, vehicles, 3), m; NaN of one that is not in the world
+        """
+        distance = np.linalg.norm(
+            positions_enu[:, self._one] - positions_enu[:, self._other], axis=2)
+        there = np.where(np.isnan(distance), np.inf, distance)
+        first, pairs = np.argmin(there, axis=0), np.arange(len(self._pairs))
+        nearer = there[first, pairs] < self._least_m
+        self._least_m[nearer] = there[first, pairs][nearer]
+        self._least_us[nearer] = np.array(times_us)[first[nearer]]
         state = (distance < self._near_m).astype(int) + (distance < self._touch_m)
-        closer = np.flatnonzero(state > self._state)
-        self._state = state
-        found = [self._encounter(time_us, int(pair), float(distance[pair])) for pair in closer]
+        before = np.vstack([self._state, state[:-1]])
+        self._state = state[-1]
+        found = [
+            self._encounter(times_us[i], int(pair), float(distance[i, pair]), state[i, pair])
+            for i, pair in np.argwhere(state > before)]
         self.collisions += sum(e.is_collision for e in found)
         self.near_misses += sum(not e.is_collision for e in found)
         return found
 
-    def _encounter(self, time_us: int, pair: int, distance_m: float) -> Encounter:
+    def _encounter(
+        self, time_us: int, pair: int, distance_m: float, state: int,
+    ) -> Encounter:
         one, other = self._pairs[pair]
-        return Encounter(time_us, bool(self._state[pair] == _TOUCHING), self._names[one],
+        return Encounter(time_us, bool(state == _TOUCHING), self._names[one],
                          self._names[other], distance_m)
 
     def nearest(self) -> list[Nearest]:

@@ -14,6 +14,8 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import Graph
 
 if typing.TYPE_CHECKING:       # all blocks but one do without what scenarios are made of
+    import numpy as np
+
     from px4_sim_ros.model.scenario.scenario import Scenario
     from px4_sim_ros.step.slot import BlockSlot
 
@@ -57,7 +59,7 @@ class Ahead(typing.Protocol):
     """Steps that a block has taken with others; the last one is under way."""
 
     begun: int
-    """How many steps have begun; all but the last one are complete."""
+    """How many steps have begun, the same of all vehicles; all but the last one are complete."""
     models_s: float
     """Wall time in models."""
     taken: list[BlockSlot]
@@ -70,6 +72,10 @@ class Ahead(typing.Protocol):
     """Otherwise: those that act in it before `end`,"""
     late: list[BlockSlot]
     """and after it; then the step waits for its reply."""
+
+    @property
+    def places_enu(self) -> np.ndarray:
+        """Where the vehicle was after each of the steps, (begun, 3), m."""
 
     def put_out(self, step: int) -> typing.Iterable[tuple[BlockSlot, Outputs]]:
         """Return the outputs of those that were due in a step, in their order."""
@@ -151,10 +157,10 @@ class Block:
         """Whether `run_ahead` may take a step, as far as can be said without the others."""
         return False
 
-    def run_ahead(
+    def prepare_ahead(
         self, time_us: int, slots: typing.Sequence[BlockSlot], until_us: int, values: Inputs,
-    ) -> Ahead | None:
-        """Take the steps that follow the one that waits for its reply, as far as that is possible.
+    ) -> int:
+        """Return how many steps `run_ahead` can take that follow the one that waits for its reply.
 
         Only a block that has outputs to come from `finish` is asked, before that is called.
 
@@ -162,9 +168,15 @@ class Block:
         :param slots: all blocks of the vehicle, in their order
         :param until_us: the time of the last step there may be
         :param values: the last ones, by topic
-        :return: None if none was begun
         """
-        return None
+        return 0
+
+    def run_ahead(self, steps: int, blocks: typing.Sequence[typing.Any]) -> typing.Sequence[Ahead]:
+        """Take at most so many steps, of the vehicles of blocks in turn; none are no `Ahead`.
+
+        :param blocks: that are prepared; this is the first of them
+        """
+        return ()
 
     def after_sent(self, time_us: int, inputs: Inputs) -> None:
         """Do what else belongs to the last step of `run_ahead`, which waits for its reply."""

@@ -231,39 +231,28 @@ class Lane:
 
     # Several steps at once.
 
-    def run_ahead(
-        self, outbox: list[Output], heard: typing.Container[str], until_us: int,
-        flush: typing.Callable[[], None],
-    ) -> int:
-        """Let the block that waits for its reply take the steps that follow; return how many.
+    def prepare_ahead(self, until_us: int) -> int:
+        """Return how many steps the block that waits for its reply can take at once.
 
-        The last of them is under way then.
-
-        :param outbox: takes what was put out, with the clock
-        :param heard: the full names of the blocks whose outputs it takes
         :param until_us: the time of the last one there may be
-        :param flush: sends what is in the outbox
         """
-        if not self._is_unfinished or not self.is_whole:
+        if not self._is_unfinished or not self.is_whole or until_us <= self.time_us:
             return 0
-        since_s = time.perf_counter()
-        waiting, begun_us = self._plan[self._index].slot, self.time_us
-        if waiting.block is None or until_us <= begun_us or not waiting.block.runs_ahead:
+        waiting = self.waiting
+        if waiting.block is None or not waiting.block.runs_ahead:
             return 0
-        self._lead(begun_us + waiting.period_us)
-        ahead = waiting.block.run_ahead(begun_us, self._in_order, until_us, self.values)
-        if ahead is None:
-            return 0
-        if heard is not NO_NODES:
-            self._put_out(ahead, waiting, outbox, heard)
-        self._led.clear()
-        for slot in ahead.taken:
-            self.values.update(ahead.last(slot))
-        self.values.update(ahead.finished(ahead.begun - 1))
-        self._enter_last(ahead, waiting, outbox, heard, flush)
-        self._plan[0].slot.busy_s += ahead.models_s
-        waiting.busy_s += time.perf_counter() - since_s - ahead.models_s
-        return ahead.begun
+        self._lead(self.time_us + waiting.period_us)
+        return waiting.block.prepare_ahead(self.time_us, self._in_order, until_us, self.values)
+
+    @property
+    def waiting(self) -> BlockSlot:
+        """The block that is next in the step under way."""
+        return self._plan[self._index].slot
+
+    @property
+    def first(self) -> BlockSlot:
+        """The block that was first in it."""
+        return self._plan[0].slot
 
     def _lead(self, time_us: int) -> None:
         """Let those act that come first in the next step: what they need is there."""
@@ -277,33 +266,43 @@ class Lane:
                 self._led[slot.name] = outputs
                 self.values.update(outputs)
 
-    def _put_out(
-        self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
-        heard: typing.Container[str],
+    def put_out(
+        self, ahead: Ahead, step: int, outbox: list[Output], heard: typing.Container[str],
     ) -> None:
-        """Put out what the blocks have in all of the steps, as if they had acted."""
-        bridge = qualified(self.vehicle, waiting.name)
-        has_bridge, has_clock, time_us = bridge in heard, 'manager' in heard, self.time_us
-        for i in range(ahead.begun):
-            if has_bridge:
-                outbox.append(
-                    _output_of((time_us, waiting.name, ahead.finished(i), self.vehicle)))
-            time_us += waiting.period_us
-            if has_clock:
-                outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            if i == 0:
-                outbox += [Output(time_us, name, outputs, self.vehicle)
-                           for name, outputs in self._led.items()
-                           if qualified(self.vehicle, name) in heard]
-            for slot, outputs in ahead.put_out(i):
-                if qualified(self.vehicle, slot.name) in heard:
-                    outbox.append(_output_of((time_us, slot.name, outputs, self.vehicle)))
+        """Put out what the blocks have in one of the steps, as if they had acted."""
+        waiting = self.waiting
+        time_us = self.time_us + (step + 1) * waiting.period_us
+        if step == 0:
+            outbox += [Output(time_us, name, outputs, self.vehicle)
+                       for name, outputs in self._led.items()
+                       if qualified(self.vehicle, name) in heard]
+        for slot, outputs in ahead.put_out(step):
+            if qualified(self.vehicle, slot.name) in heard:
+                outbox.append(_output_of((time_us, slot.name, outputs, self.vehicle)))
 
-    def _enter_last(
-        self, ahead: Ahead, waiting: BlockSlot, outbox: list[Output],
-        heard: typing.Container[str], flush: typing.Callable[[], None],
+    def put_out_end(
+        self, ahead: Ahead, step: int, outbox: list[Output], heard: typing.Container[str],
     ) -> None:
-        """Continue in the last of the steps: with the reply to come, or before its frames."""
+        """Put out what has ended the step before one."""
+        waiting = self.waiting
+        if qualified(self.vehicle, waiting.name) in heard:
+            outbox.append(_output_of((
+                self.time_us + step * waiting.period_us, waiting.name, ahead.finished(step),
+                self.vehicle)))
+
+    def enter_last(
+        self, ahead: Ahead, outbox: list[Output], heard: typing.Container[str],
+        flush: typing.Callable[[], None],
+    ) -> None:
+        """Continue in the last of the steps: with the reply to come, or before its frames.
+
+        :param flush: sends what is in the outbox
+        """
+        self._led.clear()
+        for slot in ahead.taken:
+            self.values.update(ahead.last(slot))
+        self.values.update(ahead.finished(ahead.begun - 1))
+        waiting = self.waiting
         self.time_us += ahead.begun * waiting.period_us
         time_us, self._plan = self.time_us, self._plan_of(self.time_us)
         for slot in self._in_order:

@@ -63,6 +63,11 @@ class PresenceSchedule:
         """Return whether a vehicle takes part in the step that ends at a time."""
         return self.is_constant or self.of(vehicle).has(time_us)
 
+    def same_until_us(self, time_us: int, until_us: int) -> int:
+        """Return up to which time, at most `until_us`, the vehicles of a step stay the same."""
+        changes_us = (its for one in self._now.values() for its in one if its is not None)
+        return min([until_us, *(its for its in changes_us if its >= time_us)])
+
     def count(self, vehicles: typing.Collection[str], time_us: int) -> int:
         """Return how many of these vehicles take part in the step that ends at a time."""
         if self.is_constant:

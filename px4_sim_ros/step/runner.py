@@ -8,11 +8,15 @@ here, and in what stands behind the port.
 """
 from __future__ import annotations
 
+import time
 import typing
 
+import numpy as np
+
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.block import Block
+from px4_sim_ros.step.block import Ahead, Block
 from px4_sim_ros.step.graph import CLOCK, WAKE, WAKES, Graph, qualified
 from px4_sim_ros.step.lane import NO_NODES, Lane, Output
 from px4_sim_ros.step.presence import Change, PresenceSchedule
@@ -95,6 +99,17 @@ class Port(typing.Protocol):
         """Publish outputs for those elsewhere who want them."""
 
 
+OnPlaces = typing.Callable[[typing.Sequence[int], typing.Mapping[str, np.ndarray]], None]
+"""Is given the times of steps, and where each vehicle of this process that took part was, ENU."""
+
+_TRUTH = 'ground_truth/odom'
+
+
+def _place_of(lane: Lane) -> Vector:
+    place: Vector = lane.values[_TRUTH].position_enu
+    return place
+
+
 class _Everybody:
     def __contains__(self, name: object) -> bool:
         return True
@@ -130,6 +145,8 @@ class Runner:
         """Where the clock is, if the wakes of vehicles blow at others."""
         self.on_change: typing.Callable[[Change], None] = lambda change: None
         """Is called when a vehicle joins, and when one has left."""
+        self.on_places: OnPlaces | None = None
+        """Is called where the clock is, with the steps that are complete."""
         self.place_lanes([Lane()])
 
     def reset(self) -> None:
@@ -178,20 +195,67 @@ class Runner:
         self.flush()           # the rest waits
         return was_anything_done
 
+    def complete_step(self) -> None:
+        """Complete the step under way, if there is nothing to wait for."""
+        at_once, self.takes_steps_at_once = self.takes_steps_at_once, False
+        while self._is_under_way and self.run():
+            pass
+        self.takes_steps_at_once = at_once
+
     def _run_ahead(self, heard: typing.Container[str]) -> bool:
-        """Let a lane that is alone take the next steps at once; return whether it has."""
-        if self.clock is None or len(self.lanes) > 1 or not self.presences.is_constant or (
-                self.wakes is not None or not self.takes_steps_at_once):
+        """Let all take the next steps at once; return whether they have."""
+        if self.clock is None or self.wakes is not None or not self.takes_steps_at_once:
             return False
         # Each second of simulated time is looked at by others.
-        begun = self._first.run_ahead(
-            self._outbox, heard,
-            min(next_due_us(self.time_us - 1, US_PER_S), self.clock.latest_us), self.flush)
-        if begun:
-            self.clock.run_ahead(begun)
-            self.time_us = self._first.time_us
-            self.flush()       # while the autopilot is about the last of them
-        return begun > 0
+        until_us = min(next_due_us(self.time_us - 1, US_PER_S), self.clock.latest_us)
+        lanes = self._present(self.time_us)
+        if not self.presences.is_constant:
+            until_us = self.presences.same_until_us(self.time_us, until_us)
+        since_s = time.perf_counter()
+        possible = []
+        for lane in lanes:
+            if not (steps := lane.prepare_ahead(until_us)):
+                return False
+            possible.append(steps)
+        waiting = [lane.waiting for lane in lanes]
+        blocks = [slot.block for slot in waiting if slot.block is not None]
+        aheads = blocks[0].run_ahead(min(possible), blocks)
+        if not aheads:
+            return False
+        if self.on_places is not None:
+            step_us = waiting[0].period_us
+            self.on_places(
+                range(self.time_us, self.time_us + aheads[0].begun * step_us, step_us),
+                {lane.vehicle: np.vstack([_place_of(lane), ahead.places_enu[:-1]])
+                 for lane, ahead in zip(lanes, aheads)})
+        if heard is not NO_NODES:
+            self._put_out(lanes, aheads, heard)
+        begun = aheads[0].begun
+        for lane, ahead in zip(lanes, aheads):
+            lane.enter_last(ahead, self._outbox, heard, self.flush)
+        self.clock.run_ahead(begun)
+        self.time_us = lanes[0].time_us
+        self.flush()       # while the autopilots are about the last of them
+        share_s = (time.perf_counter() - since_s - sum(its.models_s for its in aheads)) / len(lanes)
+        for lane, slot, ahead in zip(lanes, waiting, aheads):
+            lane.first.busy_s += ahead.models_s
+            slot.busy_s += share_s
+        return True
+
+    def _put_out(
+        self, lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead],
+        heard: typing.Container[str],
+    ) -> None:
+        """Put out what all have in all of the steps, as if they had been taken one by one."""
+        outbox, step_us = self._outbox, lanes[0].waiting.period_us
+        for step in range(aheads[0].begun):
+            for lane, ahead in zip(lanes, aheads):
+                lane.put_out_end(ahead, step, outbox, heard)
+            if 'manager' in heard:
+                time_us = self.time_us + (step + 1) * step_us
+                outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
+            for lane, ahead in zip(lanes, aheads):
+                lane.put_out(ahead, step, outbox, heard)
 
     def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""
@@ -258,6 +322,10 @@ class Runner:
         # Otherwise it leaves while the autopilot is about the next step.
         if self.wakes is not None:
             self.wakes.take(self.time_us, self._present(self.time_us))
+        if self.on_places is not None:
+            self.on_places([self.time_us], {
+                lane.vehicle: np.array([_place_of(lane)])
+                for lane in self._present(self.time_us) if _TRUTH in lane.values})
         self.clock.complete(self.time_us)
         if not self.presences.is_constant:
             self._end_presences()

@@ -6,6 +6,8 @@ import threading
 
 import numpy as np
 import pytest
+import yaml
+from commands import write_hop
 from mavlink_frames import controls_frame, px4_greeting
 from stand_in_autopilot import ARMED_FROM_US, StandInAutopilot, scripted_controls
 
@@ -127,25 +129,36 @@ def test_without_machine_code_a_flight_does_not_wait_for_the_compiler(monkeypatc
 
 # With the embedded autopilot in the process of the world, too.
 
-def flown_here(monkeypatch, ahead, **options):
-    """Return fingerprint, events, verdicts, tables and the share of steps in compiled code."""
+TABLES = 'imu/data_raw', 'mag', 'baro', 'battery_state', 'actuators/command', 'autopilot/odometry'
+
+
+def tables(result, vehicle=None, topics=TABLES):
+    return {topic: {name: column.tolist() for name, column in result.table(topic, vehicle).items()}
+            for topic in topics}
+
+
+def count_steps(monkeypatch, ahead):
+    """Let compiled code take steps or not; return a list that gets how many it takes at once."""
     taken = []
     run_ahead = block.HilBlock.run_ahead
 
     def counted(self, *arguments):
-        found = run_ahead(self, *arguments) if ahead else None
-        taken.append(found.begun if found is not None else 0)
+        found = run_ahead(self, *arguments) if ahead else []
+        taken.extend(its.begun for its in found)
         return found
 
     monkeypatch.setattr(block.HilBlock, 'run_ahead', counted)
+    return taken
+
+
+def flown_here(monkeypatch, ahead, **options):
+    """Return fingerprint, events, verdicts, tables and the share of steps in compiled code."""
+    taken = count_steps(monkeypatch, ahead)
     with Flight(**options) as flight:
         flight.run()
     result = flight.end()
     verdicts = flight.scenario().course.verdicts() if 'scenario' in options else ()
-    tables = {topic: {name: column.tolist() for name, column in result.table(topic).items()}
-              for topic in ('imu/data_raw', 'mag', 'baro', 'battery_state', 'actuators/command',
-                            'autopilot/odometry')}
-    return ((result.fingerprint, result.events, verdicts, tables),
+    return ((result.fingerprint, result.events, verdicts, tables(result)),
             sum(taken) / (result.summary()['sim_time_s'] * 250))
 
 
@@ -169,6 +182,36 @@ def test_a_flight_with_the_autopilot_here_is_the_same(monkeypatch, share, option
     one_by_one, none = flown_here(monkeypatch, False, **options)
     assert ahead == one_by_one
     assert found >= share and none == 0
+
+
+def fleet_here(monkeypatch, ahead, file):
+    """Return what each vehicle did, whom it met, and the share of steps in compiled code."""
+    taken = count_steps(monkeypatch, ahead)
+    result = Flight(fleet=str(file)).fly()
+    status = result.vehicles['one'].status
+    return ([(name, its.status.fingerprint, tables(result, name, TABLES[3:5]))
+             for name, its in result.vehicles.items()],
+            result.events, result.met, result.nearest), (
+                sum(taken) / (len(result.vehicles) * status.steps))
+
+
+def test_a_fleet_is_the_same(monkeypatch, free_instances, tmp_path):
+    """Two nearly meet in the air; a third one comes and goes."""
+    vehicles = [{'namespace': name, 'mission': str(write_hop(tmp_path, 1.0))}
+                for name in ('one', 'other', 'guest')]
+    vehicles[1]['start'] = {'east_m': 1.6}
+    vehicles[2] |= {'joins_at_s': 2.002, 'leaves_at_s': 6.0, 'start': {'east_m': 9.0}}
+    for vehicle, instance in zip(vehicles, free_instances):
+        vehicle['instance'] = instance
+    file = tmp_path / 'fleet.yaml'
+    file.write_text(yaml.safe_dump({
+        'near_miss_m': 0.6, 'set': {'wind': 'dryden', 'wind.speed_m_s': 4.0},
+        'vehicles': vehicles}))
+    ahead, found = fleet_here(monkeypatch, True, file)
+    one_by_one, none = fleet_here(monkeypatch, False, file)
+    assert ahead == one_by_one
+    assert ahead[2], 'they have met'
+    assert found >= 0.6 and none == 0
 
 
 @pytest.mark.parametrize('seed', range(3))

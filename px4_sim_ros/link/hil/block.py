@@ -32,11 +32,11 @@ from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.timebase import is_due, next_due_us
 from px4_sim_ros.px4.boot_watch import process_at
 from px4_sim_ros.px4.shared_core import OtherCores, SharedCore, shared_core_of
-from px4_sim_ros.step.block import Ahead, Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS, TOPICS_OF_PX4
 
 if typing.TYPE_CHECKING:       # a process that has no motion does without it
-    from px4_sim_ros.link.hil.burst import Bursts
+    from px4_sim_ros.link.hil.burst import Burst, Bursts
     from px4_sim_ros.step.slot import BlockSlot
 
 TRUTH_PERIOD_US = 20_000
@@ -185,10 +185,10 @@ class HilBlock(Block):
         """Whether there is machine code: to make it would hold the flight for half a minute."""
         return not IS_PLAIN and is_kept(BURST)
 
-    def run_ahead(
+    def prepare_ahead(
         self, time_us: int, slots: typing.Sequence[BlockSlot], until_us: int, values: Inputs,
-    ) -> Ahead | None:
-        """Take the steps that follow in compiled code, as far as they are as usual."""
+    ) -> int:
+        """Return how many of the steps that follow compiled code can take."""
         link = self.link
         if self._bursts is None:
             from px4_sim_ros.link.hil.burst import Bursts
@@ -197,14 +197,24 @@ class HilBlock(Block):
             until_us = min(until_us, next_due_us(time_us, self._battery_period_us))
             if link.lockstep.wants_truth:
                 until_us = min(until_us, next_due_us(time_us, TRUTH_PERIOD_US))
-        burst = self._bursts.run(time_us, slots, until_us, values)
-        if burst is None:
-            return None
-        self._max_up_m = max(self._max_up_m, burst.highest_m)
+        return self._bursts.prepare(time_us, slots, until_us, values)
+
+    def run_ahead(self, steps: int, blocks: typing.Sequence[HilBlock]) -> list[Burst]:
+        """Take them, of several vehicles in turn, as far as they are as usual."""
+        bursts = [block._bursts for block in blocks if block._bursts is not None]
+        for its in bursts:
+            its.set_up(steps)
+        bursts[0].run(bursts)
+        found = [burst for its in bursts if (burst := its.took()) is not None]
+        for block, burst in zip(blocks, found):
+            block._take(burst)
+        return found
+
+    def _take(self, burst: Burst) -> None:
+        self._max_up_m = max(self._max_up_m, float(burst.places_enu[:, 2].max()))
         self._place_enu = burst.place_enu
         self.steps_ahead += burst.begun
         self._frames, self._is_exchanging = burst.frames, False
-        return burst
 
     def after_sent(self, time_us: int, inputs: Inputs) -> None:
         """Keep what arrives in a later step, and send the state of the battery."""

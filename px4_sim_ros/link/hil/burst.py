@@ -8,6 +8,8 @@ the blocks themselves, until another block acts. In that step a block whose outp
 frames, such as the pilot, acts before they are sent, and a sensor that is late acts afterwards;
 for any other block the step is left to Python. A scenario of which nothing is in force judges the
 steps afterwards: they end where the motion meets a bound that it waits for.
+
+The vehicles of a fleet take the same steps in turn, as many as all of them can.
 """
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from px4_sim_ros.link.hil.server import AWAKE_S, HilServer
 from px4_sim_ros.model.body import motion_code
 from px4_sim_ros.model.body.demand import demand_table
 from px4_sim_ros.model.body.felt import NUMBERS as IMU_NUMBERS
-from px4_sim_ros.model.body.motion_memory import Z
+from px4_sim_ros.model.body.motion_memory import X, Z
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.motion import Change
 from px4_sim_ros.model.frames import Vector
@@ -70,8 +72,18 @@ class _Cast(typing.NamedTuple):
                 *([] if self.scenario is None else [self.scenario])]
 
 
+class _Given(typing.NamedTuple):
+    """What steps to come begin with."""
+
+    time_us: int                   # of the step before them
+    number: int                    # of the socket
+    values: Inputs
+    changes: list[Change]
+    acts_us: list[tuple[BlockSlot, int]]       # when the others act next
+
+
 class _Plan(typing.NamedTuple):
-    """How many steps are possible, and what there is in the last one."""
+    """How many steps there are to be, and what there is in the last one."""
 
     steps: int
     beside: list[BlockSlot]
@@ -100,6 +112,7 @@ class Burst:
         self._last: dict[str, Outputs] = {}        # by block
         self._motion = bursts.motion_now(self.begun, self.last_us)
         self.place_enu: Vector = self._motion['ground_truth/odom'].position_enu
+        """Where it was after the last of them."""
 
     def put_out(self, step: int) -> typing.Iterator[tuple[BlockSlot, Outputs]]:
         """Yield the outputs of the blocks that were due in a step, in the order of the table."""
@@ -147,9 +160,9 @@ class Burst:
         return self._bursts.frames()
 
     @property
-    def highest_m(self) -> float:
-        """The greatest height after one of the steps."""
-        return self._bursts.highest_m(self.begun)
+    def places_enu(self) -> np.ndarray:
+        """Where the vehicle was after each of the steps, (begun, 3), m."""
+        return self._bursts.places_enu(self.begun)
 
     def end(self, *, is_held: bool) -> None:
         """Send the frames of the last step, unless it is held, and let all take in the steps."""
@@ -179,42 +192,51 @@ class Bursts:
         self._autopilot: code.InProcess | None = None
         self._is_possible = False
 
-    def run(
+    def prepare(
         self, time_us: int, slots: typing.Sequence[BlockSlot], until_us: int, values: Inputs,
-    ) -> Burst | None:
-        """Take the steps that follow one that waits for its reply; None if that is none.
+    ) -> int:
+        """Return how many steps are possible that follow one that waits for its reply.
 
         :param slots: all blocks of the vehicle, in their order
         :param until_us: the time of the last step there may be
-        :raises DivergedError: the motion has left all bounds
         """
         given = self._server.begin_steps(time_us)
         if given is None:
-            return None
+            return 0
         self._bind(slots)
         if not self._is_possible:
-            return None
+            return 0
         self.faults: Faults = values.get(FAULTS, ())
         changes = self._dynamics.changes(self.faults)
         if changes is None or len(changes) > _MOST_CHANGES or any(
                 fault.action.changes(name) for fault in self.faults for name in self._unchanged):
-            return None
+            return 0
         self.state = values.get(AUTOPILOT_STATE, _UNKNOWN)
         if self._scenario is not None and not self._scenario.is_quiet(self.state):
-            return None
+            return 0
         number, server_until_us = given
+        acts_us = [(slot, slot.next_us if slot.block is None
+                    else slot.block.next_act_us(slot.next_us)) for slot in self._others]
+        self._given = _Given(time_us, number, values, changes, acts_us)
+        return self._possible(min(until_us, server_until_us))
+
+    def set_up(self, steps: int) -> None:
+        """Make ready for so many steps."""
         prefix = self._frames.late_frames()
-        plan = self._plan(time_us, min(until_us, server_until_us))
-        if not plan.steps:
-            return None
-        if prefix and number == code.HERE:
+        if prefix and self._given.number == code.HERE:
             self._server.send(prefix)
             self._frames.drop_late_frames()
             prefix = b''
-        self._set(time_us, number, plan, prefix, values, changes)
-        self._run_code()
-        n = self.numbers
-        if n[code.ENDED] == code.ODD:
+        self._plan = self._plan_of(steps)
+        self._set(self._given, self._plan, prefix)
+
+    def took(self) -> Burst | None:
+        """Return the steps that were taken, None if there are none.
+
+        :raises DivergedError: the motion has left all bounds
+        """
+        n, plan = self.numbers, self._plan
+        if n[code.UNREAD]:
             self._server.put_back(self.arrays.into[:n[code.UNREAD]].tobytes())
         if not n[code.BEGUN]:
             return None
@@ -222,32 +244,29 @@ class Bursts:
             plan = _Plan(n[code.BEGUN], [], [], True, True)
         elif n[code.BEGUN] < plan.steps or n[code.ENDED] != code.DONE:
             plan = _Plan(n[code.BEGUN], [], [], False, False)
-        return Burst(self, time_us, plan)
+        return Burst(self, self._given.time_us, plan)
 
     # Which steps they are.
 
-    def _plan(self, time_us: int, until_us: float) -> _Plan:
-        """Return the steps that are possible up to a time."""
-        cast = self.cast
+    def _possible(self, until_us: float) -> int:
+        """Return how many steps are possible up to a time."""
+        cast, time_us = self.cast, self._given.time_us
         for slot, noise in zip(cast.taken[2:], self._noises[3:]):
             until_us = min(until_us, slot.next_us + (noise.left - 1) * slot.period_us)
         until_us = min(
             until_us, self._frames.arrival_us(),
             time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:3])) * self.step_us)
-        acting: list[BlockSlot] = []
-        for slot in self._others:
-            act_us = slot.next_us if slot.block is None else slot.block.next_act_us(slot.next_us)
-            if act_us < until_us:
-                until_us, acting = act_us, [slot]
-            elif act_us == until_us:
-                acting.append(slot)
-        count = int(until_us - time_us) // self.step_us
-        if any(slot in cast.before for slot in acting):
-            return _Plan(count - 1, [], [], False, False)
-        if until_us != time_us + count * self.step_us:         # between two steps
-            acting = []
+        for slot, act_us in self._given.acts_us:
+            # In the step in which one acts before the motion there is no compiled motion.
+            until_us = min(until_us, act_us - self.step_us * (slot in cast.before))
+        return int(until_us - time_us) // self.step_us
+
+    def _plan_of(self, steps: int) -> _Plan:
+        """Return what there is in the last of so many steps."""
+        cast, until_us = self.cast, self._given.time_us + steps * self.step_us
+        acting = [slot for slot, act_us in self._given.acts_us if act_us == until_us]
         return _Plan(
-            count, [slot for slot in acting if slot in cast.beside],
+            steps, [slot for slot in acting if slot in cast.beside],
             [slot for slot in acting if slot in cast.late],
             self._frames.holds(until_us) or any(
                 slot in cast.rest or slot is cast.scenario for slot in acting),
@@ -324,7 +343,7 @@ class Bursts:
             demand_table(self._vehicle),
             np.zeros((_MOST_STEPS, self._size + code.ROW + memory.state_at - 6)), field_rows,
             pressure_rows,
-            np.zeros(16), np.zeros(code.REALS), sensing_record(self._imu, *models.values()),
+            np.zeros(32), np.zeros(code.REALS), sensing_record(self._imu, *models.values()),
             np.zeros(code.NUMBERS + 2, np.int64), np.zeros(1, np.int64),
             np.zeros(_BYTES, np.uint8), np.zeros(_BYTES, np.uint8),
             np.zeros(code.FLOATS, np.float32), np.zeros(16, np.float32), np.zeros(2, np.int32))
@@ -342,16 +361,16 @@ class Bursts:
         n[code.STATE_AT], n[code.OUTPUTS_AT] = memory.state_at, memory.outputs_at
         # Known to machine code by their addresses only.
         self._of_motion = motion_code.arguments(memory, plant, anchors, self.arrays.imu)
-        self._run_code = code.function_of(
+        self.vehicle = code.vehicle_of(
             self.arrays, plant, self._of_motion, self._server.in_process)
+        self._functions: dict[tuple[int, ...], typing.Callable[[], int]] = {}
 
-    def _set(
-        self, time_us: int, number: int, plan: _Plan, prefix: bytes, values: Inputs,
-        changes: list[Change],
-    ) -> None:
+    def _set(self, given: _Given, plan: _Plan, prefix: bytes) -> None:
         """Say what is known before the steps."""
-        n, arrays = self.numbers, self.arrays
+        n, arrays, (time_us, number, values, changes, _) = self.numbers, self.arrays, given
         n[code.SOCKET], n[code.TIME_US], n[code.COUNT] = number, time_us, plan.steps
+        n[code.BEGUN] = n[code.WAITED_NS] = n[code.MODELS_NS] = n[code.UNREAD] = 0
+        n[code.ENDED] = code.DONE
         n[code.HOLDS_LAST] = plan.is_held or bool(plan.beside)
         n[code.STOPS_AT_MOTION], n[code.BOUNDS] = plan.stops_at_motion, 0
         n[code.CHANGES] = len(changes)
@@ -376,11 +395,19 @@ class Bursts:
         n[code.SLEEPS] = not is_awake
         n[code.LONGEST_NS] = _AWAKE_NS if is_awake else _LONGEST_SLEEP_NS
 
+    def run(self, all_of_them: typing.Sequence[Bursts]) -> None:
+        """Run the machine code of vehicles that are set up; this is the first of them."""
+        which = tuple(id(bursts.vehicle) for bursts in all_of_them)      # a function keeps them
+        if which not in self._functions:
+            self._functions[which] = code.function_of(
+                [bursts.vehicle for bursts in all_of_them], self.arrays.sensing.dtype)
+        self._functions[which]()
+
     def send_held(self) -> None:
         """Send the frames of the last step, which were held for others."""
         self._server.begin_steps(self.numbers[code.TIME_US])
         self.numbers[code.COUNT] = 0
-        self._run_code()
+        self.run([self])
 
     def take_in(self, time_us: int, last_us: int, whole: int, *, is_sent: bool) -> None:
         """Let all blocks take in the steps that were taken.
@@ -406,7 +433,8 @@ class Bursts:
         self._server.take_steps(last_us, is_sent=is_sent)
         self._lockstep.take_steps(
             begun, last_us, ActuatorControls(
-                last_us - self.step_us, bool(n[code.IS_ARMED]), tuple(arrays.controls.tolist())),
+                last_us - self.step_us, bool(n[code.IS_ARMED]),
+                tuple(arrays.controls[:16].tolist())),
             n[code.SENT_NS] / _NS_PER_S, n[code.WAITED_NS] / _NS_PER_S, is_sent=is_sent)
 
     def _judge(self, scenario: ScenarioBlock, time_us: int, steps: int) -> None:
@@ -450,6 +478,6 @@ class Bursts:
         """Return the frames of the last step."""
         return self.arrays.out[:self.numbers[code.LENGTH]].tobytes()
 
-    def highest_m(self, begun: int) -> float:
-        """Return the greatest height after one of the steps."""
-        return float(self.arrays.rows[:begun, self._state_at + Z].max())
+    def places_enu(self, begun: int) -> np.ndarray:
+        """Return where the vehicle was after each of the steps, (begun, 3), m."""
+        return self.arrays.rows[:begun, self._state_at + X:self._state_at + Z + 1]

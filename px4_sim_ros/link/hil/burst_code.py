@@ -1,9 +1,10 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Steps with an autopilot as machine code: reply, motion, sensors, frame, one after the other.
+"""Steps with autopilots as machine code: reply, motion, sensors, frame, one after the other.
 
-What is not as usual ends it: the frame of the last step is out then, or still to be sent, and its
-reply is read in Python. Frames are MAVLink 2, not signed; MAVLink's numbers of messages and check
+Of several vehicles all replies are there before the next step begins. What is not as usual ends
+it: the frames of the last step are out then, or still to be sent, and their replies are read in
+Python. Frames are MAVLink 2, not signed; MAVLink's numbers of messages and check
 sums are pymavlink's.
 """
 from __future__ import annotations
@@ -74,11 +75,11 @@ and nothing is measured in the last step."""
  # what changes: the time of the step that waits for its reply, in us,
  TIME_US,
  # and what is found: the steps that were begun, how it has ended, bytes of the last frames, those
- # of them that were sent, bytes that were read and not used, whether the last reply is armed, the
- # groups of the last HIL_SENSOR, when the last frames were sent, how long replies were waited for,
- # and how long the models took.
- BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, GROUPS, SENT_NS, WAITED_NS, MODELS_NS,
- NUMBERS) = range(38)
+ # of them that were sent, bytes that were read and not used, whether the last reply that was used
+ # is armed and the last one, the groups of the last HIL_SENSOR, when the last frames were sent,
+ # how long replies were waited for, and how long the models took.
+ BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, IS_NEXT_ARMED, GROUPS, SENT_NS, WAITED_NS,
+ MODELS_NS, NUMBERS) = range(39)
 HERE = -1
 """Instead of a socket: the autopilot is in this process."""
 # Real numbers of a burst: the length of a substep, and the current that was published last.
@@ -309,7 +310,7 @@ class Arrays(typing.NamedTuple):
     rows: np.ndarray               # of each step
     field_noise: np.ndarray
     pressure_noise: np.ndarray
-    controls: np.ndarray           # (16,), of the last reply
+    controls: np.ndarray           # (32,), of the last reply that was used, and of the last one
     reals: np.ndarray
     sensing: np.ndarray            # record
     numbers: np.ndarray            # of integers, and two for the time
@@ -324,12 +325,25 @@ class Arrays(typing.NamedTuple):
 _DOUBLES = 14      # of the arrays, at first
 
 
-def function_of(
-    arrays: Arrays, plant: Plant, motion: tuple[typing.Any, ...], autopilot: InProcess | None,
-) -> typing.Callable[[], int]:
-    """Return a function that runs a burst; it releases the interpreter meanwhile.
+class Vehicle(typing.NamedTuple):
+    """Where machine code finds what a vehicle's steps need."""
 
-    :param motion: the first arguments of its machine code, to keep as long as the function
+    doubles: typing.Any
+    shape: typing.Any
+    calls: typing.Any
+    longs: typing.Any
+    places: typing.Any
+    singles: typing.Any
+    polled: typing.Any
+    sensing: typing.Any
+
+
+def vehicle_of(
+    arrays: Arrays, plant: Plant, motion: tuple[typing.Any, ...], autopilot: InProcess | None,
+) -> Vehicle:
+    """Return a vehicle of these arrays, which have to live as long.
+
+    :param motion: the first arguments of its machine code, likewise
     :param autopilot: in this process; None: it is at the socket
     """
     there = autopilot or _ELSEWHERE
@@ -338,19 +352,39 @@ def function_of(
     shape = [n for array in doubles for n in (array.shape + (1,))[:2]]
     shape += [len(arrays.out), len(arrays.into)]
     calls = [motion_code.address(plant), *map(_place, motion), *there[6:]]
-    places = [array.ctypes.data for array in (
-        arrays.numbers, arrays.longs, there.time_us, there.is_armed)]
-    where = (
-        (ctypes.c_void_p * len(doubles))(*(array.ctypes.data for array in doubles)),
-        (ctypes.c_int64 * len(shape))(*shape), (ctypes.c_int64 * len(calls))(*calls),
-        (ctypes.c_void_p * len(places))(*places),
-        # The last of these are the same memory as bytes.
-        (ctypes.c_void_p * 5)(*(array.ctypes.data for array in (
-            arrays.out, arrays.into, arrays.longs, arrays.values, arrays.floats))),
-        (ctypes.c_void_p * 2)(arrays.values.ctypes.data, arrays.floats.ctypes.data),
-        ctypes.c_void_p(arrays.polled.ctypes.data), ctypes.c_void_p(arrays.sensing.ctypes.data))
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, *map(type, where))(_address(arrays.sensing.dtype))
-    return functools.partial(run, *where)
+    longs = arrays.numbers, arrays.longs, there.time_us, there.is_armed
+    # The last of these are the same memory as bytes.
+    places = arrays.out, arrays.into, arrays.longs, arrays.values, arrays.floats
+    return Vehicle(
+        _places(doubles), (ctypes.c_int64 * len(shape))(*shape),
+        (ctypes.c_int64 * len(calls))(*calls), _places(longs), _places(places),
+        _places((arrays.values, arrays.floats)), _places((arrays.polled,)),
+        _places((arrays.sensing,)))
+
+
+def _places(arrays: typing.Sequence[np.ndarray]) -> typing.Any:
+    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+
+
+def function_of(
+    vehicles: typing.Sequence[Vehicle], sensing: np.dtype[typing.Any],
+) -> typing.Callable[[], int]:
+    """Return a function that runs a burst of vehicles; it releases the interpreter meanwhile.
+
+    :param sensing: type of the records of their sensors
+    """
+    where = [(ctypes.c_void_p * len(vehicles))(*map(ctypes.addressof, tables))
+             for tables in zip(*vehicles)]
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *map(type, where))(_address(sensing))
+    # It has the vehicles, so that they live as long.
+    return functools.partial(_run, run, len(vehicles), where, tuple(vehicles))
+
+
+def _run(
+    run: typing.Callable[..., int], count: int, where: typing.Sequence[typing.Any],
+    vehicles: tuple[Vehicle, ...],
+) -> int:
+    return run(count, *where)
 
 
 def _place(argument: typing.Any) -> int:
@@ -375,32 +409,51 @@ def _make(sensing: np.dtype[typing.Any], numba: typing.Any) -> tuple[typing.Any,
     t, carray, fly = numba.types, numba.carray, _fly(numba)
 
     def entry(  # type: ignore[no-untyped-def]
-        doubles, shape, calls, longs, places, singles, polled, of_sensing,
+        vehicles, all_doubles, all_shapes, all_calls, all_longs, all_places, all_singles,
+        all_polled, all_sensing,
     ):
-        return fly(
-            carray(doubles[0], shape[0]), carray(doubles[1], (shape[2], shape[3])),
-            carray(doubles[2], (shape[4], shape[5])), carray(doubles[3], shape[6]),
-            carray(doubles[4], (shape[8], shape[9])), carray(doubles[5], (shape[10], shape[11])),
-            carray(doubles[6], (shape[12], shape[13])), carray(doubles[7], (shape[14], shape[15])),
-            carray(doubles[8], (shape[16], shape[17])), carray(doubles[9], (shape[18], shape[19])),
-            carray(doubles[10], (shape[20], shape[21])),
-            carray(doubles[11], (shape[22], shape[23])), carray(doubles[12], shape[24]),
-            carray(doubles[13], shape[26]), carray(doubles[14], shape[28]),
-            carray(doubles[15], shape[30]), carray(doubles[16], shape[32]),
-            carray(doubles[17], shape[34]),
-            carray(of_sensing, 1), carray(longs[0], NUMBERS + 2), carray(longs[1], 1),
-            carray(longs[2], 1), carray(longs[3], 1), carray(calls, 8),
-            carray(places[0], shape[36]), carray(places[1], shape[37]), carray(singles[0], FLOATS),
-            carray(singles[1], 16), carray(polled, 2), carray(places[2], 8),
-            carray(places[3], 4 * FLOATS), carray(places[4], 64))
+        """Let each vehicle read its reply, then each take its step."""
+        ended = DONE
+        for turn in range(max(1, 2 * vehicles * all_longs[0][0][COUNT])):
+            i, acts = turn % vehicles, turn // vehicles % 2 == 1
+            if i == 0 and not acts and ended != DONE:
+                break
+            doubles, shape, longs = all_doubles[i], all_shapes[i], all_longs[i]
+            places, singles = all_places[i], all_singles[i]
+            found = fly(
+                acts, turn // (2 * vehicles),
+                carray(doubles[0], shape[0]), carray(doubles[1], (shape[2], shape[3])),
+                carray(doubles[2], (shape[4], shape[5])), carray(doubles[3], shape[6]),
+                carray(doubles[4], (shape[8], shape[9])),
+                carray(doubles[5], (shape[10], shape[11])),
+                carray(doubles[6], (shape[12], shape[13])),
+                carray(doubles[7], (shape[14], shape[15])),
+                carray(doubles[8], (shape[16], shape[17])),
+                carray(doubles[9], (shape[18], shape[19])),
+                carray(doubles[10], (shape[20], shape[21])),
+                carray(doubles[11], (shape[22], shape[23])), carray(doubles[12], shape[24]),
+                carray(doubles[13], shape[26]), carray(doubles[14], shape[28]),
+                carray(doubles[15], shape[30]), carray(doubles[16], shape[32]),
+                carray(doubles[17], shape[34]),
+                carray(all_sensing[i][0], 1), carray(longs[0], NUMBERS + 2), carray(longs[1], 1),
+                carray(longs[2], 1), carray(longs[3], 1), carray(all_calls[i], 8),
+                carray(places[0], shape[36]), carray(places[1], shape[37]),
+                carray(singles[0], FLOATS), carray(singles[1], 16), carray(all_polled[i][0], 2),
+                carray(places[2], 8), carray(places[3], 4 * FLOATS), carray(places[4], 64))
+            longs[0][ENDED] = found
+            if found != DONE:
+                ended = found
+                if not acts:
+                    break
+        return ended
 
     def tables(kind: typing.Any) -> typing.Any:
-        return t.CPointer(t.CPointer(kind))
+        return t.CPointer(t.CPointer(t.CPointer(kind)))
 
+    numbers = t.CPointer(t.CPointer(t.int64))
     return t.int64(
-        tables(t.float64), t.CPointer(t.int64), t.CPointer(t.int64), tables(t.int64),
-        tables(t.uint8), tables(t.float32), t.CPointer(t.int32),
-        t.CPointer(numba.from_dtype(sensing))), entry
+        t.int64, tables(t.float64), numbers, numbers, tables(t.int64), tables(t.uint8),
+        tables(t.float32), tables(t.int32), tables(numba.from_dtype(sensing))), entry
 
 
 def _fly(numba: typing.Any) -> typing.Any:
@@ -435,7 +488,7 @@ def _fly(numba: typing.Any) -> typing.Any:
                 if armed < 0:
                     numbers[UNREAD] = size
                     return ODD
-                numbers[IS_ARMED] = armed
+                numbers[IS_NEXT_ARMED], numbers[UNREAD] = armed, size
                 return DONE
             left = since + numbers[LONGEST_NS] - now
             if left <= 0:
@@ -454,7 +507,7 @@ def _fly(numba: typing.Any) -> typing.Any:
                 return ODD
         for i in range(len(controls)):
             controls[i] = floats[i]
-        numbers[IS_ARMED] = is_armed[0]
+        numbers[IS_NEXT_ARMED] = is_armed[0]
         return DONE
 
     @numba.njit(error_model='numpy', _nrt=False)
@@ -494,86 +547,76 @@ def _fly(numba: typing.Any) -> typing.Any:
 
     @numba.njit(error_model='numpy', _nrt=False)
     def fly(  # type: ignore[no-untyped-def]
-        memory, rotors, shaking, imu, accel_noise, gyro_noise, changes, bounds, demand, rows,
-        field_noise, pressure_noise, controls, reals, felt, field_t, pressure_pa, answered,
+        acts, step, memory, rotors, shaking, imu, accel_noise, gyro_noise, changes, bounds, demand,
+        rows, field_noise, pressure_noise, controls, reals, felt, field_t, pressure_pa, answered,
         sensing, numbers, longs, time_us, is_armed, calls, out, into, values, floats, polled,
         long_bytes, value_bytes, float_bytes,
     ):
+        """Read the reply to the step before a step, or take the step; return how it has ended."""
         spec, count, is_here = numbers[NUMBERS:], numbers[COUNT], numbers[SOCKET] == HERE
         if count == 0:         # no more than the frames that were held
-            if send_frames(
-                    numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out):
-                return DONE
-            numbers[ENDED] = UNSENT
-            return UNSENT
-        state_at, outputs_at = numbers[STATE_AT], numbers[OUTPUTS_AT]
-        x, outputs, size = memory[state_at:], memory[outputs_at:], len(memory)
-        numbers[BEGUN] = numbers[WAITED_NS] = numbers[MODELS_NS] = numbers[UNREAD] = 0
-        ended = DONE
-        for step in range(count):
+            return DONE if send_frames(
+                numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out) else UNSENT
+        if not acts:
             if numbers[YIELDS]:
                 give_way()
             if is_here:
-                ended = take_reply(numbers, answered, is_armed, controls, floats)
+                return take_reply(numbers, answered, is_armed, controls[16:], floats)
+            return wait_for_reply(
+                numbers, spec, into, polled, controls[16:], longs, long_bytes, floats, float_bytes)
+        since = now_ns(spec)
+        numbers[UNREAD], numbers[IS_ARMED] = 0, numbers[IS_NEXT_ARMED]
+        for i in range(16):
+            controls[i] = controls[16 + i]
+        state_at, outputs_at = numbers[STATE_AT], numbers[OUTPUTS_AT]
+        x, outputs, size = memory[state_at:], memory[outputs_at:], len(memory)
+        set_references(memory[6:state_at], demand, controls[:16], numbers[IS_ARMED] != 0)
+        row = rows[step]
+        for i in range(6, state_at):
+            row[size + ROW + i - 6] = memory[i]
+        for i in range(numbers[CHANGES]):
+            at = 6 + int(changes[i, 0])
+            if math.isnan(changes[i, 1]):
+                memory[at] = changes[i, 2]
             else:
-                ended = wait_for_reply(
-                    numbers, spec, into, polled, controls, longs, long_bytes, floats, float_bytes)
-            if ended != DONE:
-                break
-            since = now_ns(spec)
-            set_references(memory[6:state_at], demand, controls, numbers[IS_ARMED] != 0)
-            row = rows[step]
-            for i in range(6, state_at):
-                row[size + ROW + i - 6] = memory[i]
-            for i in range(numbers[CHANGES]):
-                at = 6 + int(changes[i, 0])
-                if math.isnan(changes[i, 1]):
-                    memory[at] = changes[i, 2]
-                else:
-                    memory[at] = changes[i, 1] * memory[at]
-            for i in range(6):
-                imu[ACCEL_NOISE + i] = accel_noise[numbers[ACCEL_AT] + step, i]
-                imu[GYRO_NOISE + i] = gyro_noise[numbers[GYRO_AT] + step, i]
-            if outputs[IN_VORTEX_RING] > 0.0:
-                for i in range(len(rotors)):
-                    rotors[i, SHAKING] = shaking[numbers[SHAKING_AT], i]
-                numbers[SHAKING_AT] += 1
-            is_valid = call(calls[0], (
-                calls[1], calls[2], calls[3], calls[4], reals[SUBSTEP_S], numbers[SUBSTEPS],
-                numbers[IS_RK4]))
-            numbers[TIME_US] += numbers[STEP_US]
-            numbers[BEGUN] += 1
-            for i in range(size):
-                row[i] = memory[i]
-            if not is_valid:
-                ended = DIVERGED
-                break
-            if numbers[BOUNDS] and has_met(bounds[:numbers[BOUNDS]], x, outputs, reals):
-                ended = MET
-                break
-            if step + 1 == count and numbers[STOPS_AT_MOTION]:
-                break
-            limit_imu(imu, sensing)
-            for i in range(6):
-                row[size + IMU_SAMPLE + i] = imu[SAMPLE + i]
-                values[i] = imu[SAMPLE + i] if i % 3 == 0 else -imu[SAMPLE + i]
-            for i in range(6, FLOATS):
-                values[i] = 0.0
-            numbers[GROUPS] = IMU_GROUPS | measure(
-                row[size:], memory, x, outputs, sensing, field_noise, pressure_noise, reals,
-                numbers, values, floats)
-            if not is_here:
-                numbers[LENGTH] = pack_sensor(
-                    out, numbers[PREFIX] if step == 0 else 0, numbers[TIME_US], numbers[GROUPS],
-                    numbers[SEQUENCE], numbers[SENDER], longs, long_bytes, value_bytes)
-            numbers[MODELS_NS] += now_ns(spec) - since
-            if step + 1 == count and numbers[HOLDS_LAST]:
-                break
-            if not send_frames(
-                    numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out):
-                ended = UNSENT
-                break
-        numbers[ENDED] = ended
-        return ended
+                memory[at] = changes[i, 1] * memory[at]
+        for i in range(6):
+            imu[ACCEL_NOISE + i] = accel_noise[numbers[ACCEL_AT] + step, i]
+            imu[GYRO_NOISE + i] = gyro_noise[numbers[GYRO_AT] + step, i]
+        if outputs[IN_VORTEX_RING] > 0.0:
+            for i in range(len(rotors)):
+                rotors[i, SHAKING] = shaking[numbers[SHAKING_AT], i]
+            numbers[SHAKING_AT] += 1
+        is_valid = call(calls[0], (
+            calls[1], calls[2], calls[3], calls[4], reals[SUBSTEP_S], numbers[SUBSTEPS],
+            numbers[IS_RK4]))
+        numbers[TIME_US] += numbers[STEP_US]
+        numbers[BEGUN] += 1
+        for i in range(size):
+            row[i] = memory[i]
+        if not is_valid:
+            return DIVERGED
+        if numbers[BOUNDS] and has_met(bounds[:numbers[BOUNDS]], x, outputs, reals):
+            return MET
+        if step + 1 == count and numbers[STOPS_AT_MOTION]:
+            return DONE
+        limit_imu(imu, sensing)
+        for i in range(6):
+            row[size + IMU_SAMPLE + i] = imu[SAMPLE + i]
+            values[i] = imu[SAMPLE + i] if i % 3 == 0 else -imu[SAMPLE + i]
+        for i in range(6, FLOATS):
+            values[i] = 0.0
+        numbers[GROUPS] = IMU_GROUPS | measure(
+            row[size:], memory, x, outputs, sensing, field_noise, pressure_noise, reals,
+            numbers, values, floats)
+        if not is_here:
+            numbers[LENGTH] = pack_sensor(
+                out, numbers[PREFIX] if step == 0 else 0, numbers[TIME_US], numbers[GROUPS],
+                numbers[SEQUENCE], numbers[SENDER], longs, long_bytes, value_bytes)
+        numbers[MODELS_NS] += now_ns(spec) - since
+        if step + 1 == count and numbers[HOLDS_LAST]:
+            return DONE
+        return DONE if send_frames(
+            numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out) else UNSENT
 
     return fly

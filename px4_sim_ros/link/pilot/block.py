@@ -138,8 +138,10 @@ class PilotBlock(Block):
         """Return when the autopilot may hear of it, or the flight end."""
         # What a scenario does acts on it in each step: then no steps are taken without it.
         if self._is_station or self._is_by_hand or (
-                self._is_over and not (self._has_scenario and self._is_reported)):
+                self._is_over and not (self._is_reported and self._goes_on)):
             return due_us
+        if self._is_over and not self._has_scenario:
+            return _NEVER_US
         next_us = next_due_us(due_us - 1, _PERIOD_US)
         if not self.autopilot_is_here or self._wakes_s is None or (
                 self._pilot is None or self._pilot.link.has_come):
@@ -264,8 +266,12 @@ class PilotBlock(Block):
             if self._failure:
                 self._tell_failure(time_us)
             self.on_over(self._failure)
-        # With a scenario it is that which ends the flight.
-        return {} if self._has_scenario or self._parameters.at_end == 'go_on' else None
+        return {} if self._goes_on else None
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether time goes on after the mission: with a scenario it is that which ends it."""
+        return self._has_scenario or self._parameters.at_end == 'go_on'
 
     def _tell_failure(self, time_us: int) -> None:
         """Tell why the mission was not flown: of a scenario that may be what is wanted."""

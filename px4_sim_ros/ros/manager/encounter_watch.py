@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typing
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
@@ -37,6 +38,7 @@ class EncounterWatch:
         self._node, self._host, self._encounters = node, host, encounters
         self._publish_line = publish_line
         self._presences = host.runner.presences
+        host.runner.on_places = self._add
         self._publisher = node.create_publisher(
             DiagnosticStatus, side_topics.ENCOUNTERS.name, qos.LATCHED_LOG)
         self._read = codecs.decoder(_TRUTH, lambda data: deserialize_message(data, Odometry))
@@ -67,12 +69,16 @@ class EncounterWatch:
         self._places.clear()
         self._encounters.reset()
 
-    def look(self, time_us: int) -> None:
+    def _add(
+        self, times_us: typing.Sequence[int], places_enu: typing.Mapping[str, np.ndarray],
+    ) -> None:
+        """Take in where vehicles of this process were."""
+        for vehicle, places in places_enu.items():
+            for time_us, place in zip(times_us, places.tolist()):
+                self._places.setdefault(time_us, {})[vehicle] = tuple(place)
+
+    def look(self) -> None:
         """Look at the step that is complete, and at those before that were not all there."""
-        for vehicle, lane in self._host.runner.lanes.items():
-            truth = lane.values.get(_TRUTH.name)
-            if truth is not None and self._presences.has(vehicle, time_us):
-                self._places.setdefault(time_us, {})[vehicle] = truth.position_enu
         self._take()
         for whole_us in sorted(t for t, its in self._places.items() if len(its) >= (
                 self._presences.count(self._names, t))):

@@ -237,7 +237,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
 
     def _on_complete(self) -> None:
         if self._encounters is not None:
-            self._encounters.look(self.sim_clock.time_us)
+            self._encounters.look()
         if self._supervision.overdue is not None:
             self._supervision.clear()
         elif self.sim_clock.standing:
