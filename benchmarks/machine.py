@@ -15,7 +15,7 @@ import typing
 
 import psutil
 
-from px4_sim_ros.px4.sitl import px4_version
+from px4_sim_ros.px4.installed import px4_version
 
 _BYTES_PER_GIB, _BYTES_PER_MIB = 2**30, 2**20
 _CALIBRATION_TURNS = 1000

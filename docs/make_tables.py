@@ -15,8 +15,7 @@ import re
 import typing
 
 from px4_sim_ros.campaign.plan import Settings
-from px4_sim_ros.cli.command_line import COMMANDS
-from px4_sim_ros.cli.control import PURPOSES
+from px4_sim_ros.cli.commands import GROUPS
 from px4_sim_ros.launching.arguments import ARGUMENTS
 from px4_sim_ros.model.faults.actions import ACTIONS, meaning
 from px4_sim_ros.model.parameters import range_text
@@ -88,8 +87,9 @@ def _allowed(info: typing.Mapping[str, typing.Any]) -> str:
 
 def commands() -> str:
     """Return the commands."""
-    return _table(('command', 'what it does'), [
-        (f'`{name}`', purpose) for name, purpose in (COMMANDS | PURPOSES).items()])
+    return _table(('to', 'command', 'what it does', 'example'), [
+        ('' if i else group, f'`{name}`', command.purpose, f'`{command.example}`')
+        for group, its in GROUPS.items() for i, (name, command) in enumerate(its.items())])
 
 
 def launch_arguments() -> str:

@@ -22,6 +22,7 @@ PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
 # What is imported, and the key in rosdistro's rosdep/python.yaml; looked up there on 2026-08-22.
 # Packages of ROS have their own names.
 KEYS = {
+    'argcomplete': 'python3-argcomplete',
     'mcap': 'mcap-ros2-support',
     'mcap_ros2': 'mcap-ros2-support',
     'lz4': 'mcap-ros2-support',              # mcap requires both

@@ -31,7 +31,7 @@ from px4_sim_ros.flight.instances import most_at_once
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import signals
 from px4_sim_ros.px4.log import LogLoss
-from px4_sim_ros.px4.sitl import REPEATABLE, SCHEDULES, Px4
+from px4_sim_ros.px4.sitl import REPEATABLE, SCHEDULES, Px4, add_argument
 from px4_sim_ros.spec.flight_spec import AUTOPILOTS
 
 
@@ -146,7 +146,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' path; or what else is to be done')
     parser.add_argument('--runs', type=int, help='how many flights; that of the file by default')
     parser.add_argument('--seed', type=int, help='of all draws; that of the file by default')
-    parser.add_argument('--out', metavar='FOLDER', help='where it all goes; campaigns/NAME by'
+    parser.add_argument('-o', '--out', metavar='FOLDER', help='where it all goes; campaigns/NAME by'
                         ' default, with _limit or _worst behind it for what was searched')
     parser.add_argument('--workers', type=int, metavar='N', help='how many fly at the same time;'
                         ' by default as many as there are cores')
@@ -155,16 +155,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--scheduler', metavar='tcp://HOST:PORT',
                         help='of Dask; without one there is a cluster on this machine')
     parser.add_argument('--autopilot', choices=AUTOPILOTS[:2], help='that of the file by default')
-    parser.add_argument('--px4-dir',
-                        help='a PX4 source tree that was built, or its build folder; PX4_DIR by'
-                        ' default')
+    add_argument(parser)
     parser.add_argument('--px4-schedule', choices=SCHEDULES, help='how a PX4 runs, as with'
                         f' fly; {REPEATABLE} by default, for refly as it was')
     parser.add_argument('--at-least', type=float, metavar='SHARE',
                         help=f'fail unless so many hold, with a confidence of {CONFIDENCE:g};'
                         ' that of the file by default')
     flown_again.add_allow(parser)
-    parser.set_defaults(allow=None)
+    parser.set_defaults(allow=None, px4_dir=None)
     parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
     parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
                         ' between which it lies; a hundredth of the range by default')
@@ -280,7 +278,7 @@ def _asked_for(
         at_least=options.at_least)
     px4 = None
     if campaign.settings.autopilot == 'px4':
-        found = Px4.find(options.px4_dir or os.environ.get('PX4_DIR', ''),
+        found = Px4.find(options.px4_dir or '',
                          options.px4_schedule or REPEATABLE)
         px4 = str(found.build), found.schedule
     workers = _workers(options, px4)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from px4_sim_ros.check.figures import Figures, all_figures, as_json, figures, implausible
 from px4_sim_ros.check.px4 import contradictions
+from px4_sim_ros.cli import output
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
@@ -22,7 +22,7 @@ _EXIT_IMPLAUSIBLE = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     parser.add_argument('vehicle', metavar='VEHICLE', help='name in config/vehicles, or a path')
-    parser.add_argument('--json', action='store_true', help='print one JSON object')
+    output.add_json(parser)
 
 
 def check_vehicle(options: argparse.Namespace) -> int:
@@ -31,8 +31,8 @@ def check_vehicle(options: argparse.Namespace) -> int:
     found, problems = examined(load_configuration(None, {}, vehicle=vehicle))
     if options.json:
         values = {name: value for some in found for name, value in as_json(some).items()}
-        print(json.dumps(
-            {'vehicle': vehicle.name, 'figures': values, 'implausible': problems}, indent=2))
+        output.write_json(options.json, {
+            'vehicle': vehicle.name, 'figures': values, 'implausible': problems})
     else:
         _print(vehicle.name, found, problems)
     return _EXIT_IMPLAUSIBLE if problems else 0

@@ -3,37 +3,21 @@
 """The command line `python -m px4_sim_ros`."""
 from __future__ import annotations
 
+import argparse
 import importlib
+import os
 import sys
 import types
 import typing
 
 from px4_sim_ros import __version__
-from px4_sim_ros.cli import control, output
+from px4_sim_ros.cli import completion, control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
+from px4_sim_ros.cli.commands import COMMANDS, STEERING, overview
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, sentence
 from px4_sim_ros.process import gc_control, leaving, signals
 from px4_sim_ros.spec.resources import own_arguments
-
-# Commands that are a function of the same name in a module of that name, with what they are for.
-COMMANDS = {
-    'fly': 'fly a mission from start to summary',
-    'replay': 'fly the commands of a recording again',
-    'refly': 'fly the mission of a recording again, with its autopilot',
-    'compare': 'compare two recordings',
-    'campaign': 'fly a scenario many times while something varies in it',
-    'validate': 'fly a real flight through the model: how wrong is it',
-    'identify': 'numbers of a vehicle file from real flights',
-    'export': 'write the signals of a recording as tables',
-    'report': 'make a page about a recorded flight',
-    'list': 'all that has a name: vehicles, missions, scenarios, actions, campaigns, ...',
-    'check-vehicle': 'what follows from a vehicle file',
-    'view': 'show a running graph or a recording in Rerun',
-    'visualizer': 'publish for rviz2 and other viewers what a graph does',
-    'pilot': 'fly a mission with an autopilot that runs already',
-    'px4-msgs': 'build px4_msgs for nodes in Python, from the messages of a PX4',
-}
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
@@ -68,17 +52,10 @@ def _run(arguments: list[str]) -> int:
             print(f'px4_sim_ros: argument {argument!r}: is no {sys.getfilesystemencoding()}',
                   file=sys.stderr)
             return BAD_INPUT
-    parser = ArgumentParser(prog='px4_sim_ros', description=__doc__)
-    parser.add_argument('--version', action='version', version=f'px4_sim_ros {__version__}')
-    commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
-    module: types.ModuleType | None = None
-    for name, purpose in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose)
-        # A module takes a while to load, and the others are not needed.
-        if own[:1] == [name]:
-            module = importlib.import_module(f'px4_sim_ros.cli.{_function(name)}')
-            module.add_arguments(command)
-    control.add_parsers(commands)
+    is_completing = '_ARGCOMPLETE' in os.environ        # set by the shell's hook
+    parser, commands, module = _parser(completion.words() if is_completing else own)
+    if is_completing:
+        completion.complete(parser)
     if own and not own[0].startswith('-') and own[0] not in commands.choices:
         parser.error(f'{own[0]}: no such command' + did_you_mean(own[0], commands.choices))
     options, unknown = parser.parse_known_args(own)
@@ -88,7 +65,7 @@ def _run(arguments: list[str]) -> int:
     gc_control.release()
     carry_out = control.run if module is None else getattr(module, _function(options.command))
     try:
-        with output.input_warnings_reported():
+        with output.input_warnings_reported(), output.json_alone(options):
             code: int = carry_out(options)
     except ParameterError as error:
         return output.failed(options.command, error, BAD_INPUT)
@@ -97,6 +74,28 @@ def _run(arguments: list[str]) -> int:
         print(f'{options.command}: {where}{sentence(error)}', file=sys.stderr)
         return BAD_INPUT
     return code
+
+
+def _parser(words: typing.Sequence[str]) -> tuple[
+        ArgumentParser, typing.Any, types.ModuleType | None]:
+    """Return the parser, its commands, and the module of the one that words begin with."""
+    parser = ArgumentParser(
+        prog='px4_sim_ros', description='The world around a PX4 autopilot, in lockstep.',
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=overview())
+    parser.add_argument('--version', action='version', version=f'px4_sim_ros {__version__}')
+    commands = parser.add_subparsers(
+        dest='command', required=True, metavar='COMMAND', help='one of those below')
+    parsers = {name: commands.add_parser(
+        name, description=f'{command.purpose[0].upper()}{command.purpose[1:]}.',
+        epilog=f'example: px4_sim_ros {command.example}')
+        for name, command in COMMANDS.items()}
+    control.add_arguments({name: parsers[name] for name in STEERING})
+    module: types.ModuleType | None = None
+    # A module takes a while to load, and the others are not needed.
+    if words and words[0] in COMMANDS.keys() - STEERING.keys():
+        module = importlib.import_module(f'px4_sim_ros.cli.{_function(words[0])}')
+        module.add_arguments(parsers[words[0]])
+    return parser, commands, module
 
 
 def _function(command: str) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import pathlib
 import typing
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis.comparison import (
     BagComparison,
     compare_bags,
@@ -21,7 +20,7 @@ from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.report import comparison_report as report
-from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.resources import check_page
 
 
 def each(
@@ -51,14 +50,14 @@ _EXIT_DIFFERENT = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     parser.add_argument('bags', nargs=2, metavar='BAG', help='folders of two recordings')
-    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
-    parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
+    output.add_json(parser)
+    parser.add_argument('--report', '--plot', dest='plot', type=pathlib.Path, metavar='FILE.html',
                         help='write a page with curves over time here')
 
 
 def compare(options: argparse.Namespace) -> int:
     """Print what came of it; return 0 if the runs are identical, 1 if not, 2 for bad input."""
-    check_writable('json', options.json)
+    output.check_json(options)
     check_page('plot', options.plot)
     first, other = (vehicles_of(folder) for folder in options.bags)
     pairs = _paired(first, other)
@@ -113,17 +112,15 @@ def report_comparison(
 def _write_files(found: BagComparison, apart: Deviation, options: argparse.Namespace) -> None:
     """Write the files that `options` ask for."""
     if options.json:
-        _write_json(options.json, {'comparison': report.comparison_json(found),
-                                   'deviation': report.deviation_json(apart)})
+        output.write_json(options.json, {'comparison': report.comparison_json(found),
+                                         'deviation': report.deviation_json(apart)},
+                          allow_nan=False)
+        if isinstance(options.json, pathlib.Path):
+            print(f'the figures are in {options.json}')
     if options.plot:
         if not apart.groups:
             raise ParameterError(f'plot {options.plot}: there is nothing to plot')
         _write_plot(options.plot, report.deviation_figure(apart))
-
-
-def _write_json(path: pathlib.Path, content: dict[str, typing.Any]) -> None:
-    atomic_write.write(path, json.dumps(content, indent=2, allow_nan=False) + '\n')
-    print(f'the figures are in {path}')
 
 
 def _write_plot(path: pathlib.Path, figure: typing.Any) -> None:

@@ -20,21 +20,6 @@ if typing.TYPE_CHECKING:
     # Needs rclpy, which the mode core of `fly` does without.
     from px4_sim_ros.ros.tools.control_client import Control
 
-# The commands, with what they are for.
-PURPOSES = {
-    'pause': 'hold time at the end of this step',
-    'resume': 'let time run again',
-    'step': 'take some steps while time is paused',
-    'reset': 'begin again at time 0, with the same seed',
-    'speed': 'set simulated over wall time',
-    'status': 'print the state of the graph',
-    'stop': 'take the graph down',
-    'top': 'show what the graph does, node by node',
-    'sensor': 'start or stop a sensor, or ask for its status',
-    'vehicle': 'add a vehicle of a fleet to the world, remove it, or start it again',
-    'fault': 'do something to a flight with a scenario: a motor, a sensor, the wind, ...',
-}
-
 _ANSWER_TIMEOUT_S = 5.0
 _RESET_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 20.0
@@ -138,15 +123,14 @@ def _sensors() -> list[str]:
     return [name for name, spec in graph.NODES.items() if spec.model]
 
 
-def add_parsers(commands: typing.Any) -> None:
-    """Describe the commands."""
-    parsers = {verb: commands.add_parser(verb, help=text) for verb, text in PURPOSES.items()}
+def add_arguments(parsers: typing.Mapping[str, argparse.ArgumentParser]) -> None:
+    """Describe the options of the commands."""
     for parser in parsers.values():
         parser.add_argument('--namespace', type=namespace, default='', help='of the graph')
     parsers['step'].add_argument('count', type=_count, nargs='?', default=1)
     parsers['speed'].add_argument('factor', type=speed_factor, metavar='X|max')
-    parsers['status'].add_argument('--json', action='store_true', help='for programs')
-    parsers['top'].add_argument('--json', action='store_true', help='for programs')
+    output.add_json(parsers['status'])
+    output.add_json(parsers['top'])
     parsers['sensor'].add_argument(
         'name', type=_sensor_name,
         help=f"one of {', '.join(_sensors())}, or a further one such as imu_1")
@@ -177,7 +161,8 @@ def run(options: argparse.Namespace) -> int:
             with signals.unwrapped():
                 _VERBS[options.command](control, options)
             if options.command == 'status' and options.json:
-                print(json.dumps(control.status.values() | {'sentence': control.status.sentence}))
+                output.write_json(options.json, control.status.values() | {
+                    'sentence': control.status.sentence}, indent=None)
             elif options.command not in ('stop', 'sensor', 'vehicle', 'fault'):
                 print(control.summary())
         except RuntimeError as error:

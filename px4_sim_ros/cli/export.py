@@ -17,7 +17,8 @@ from px4_sim_ros.recording.bag.reader import BagReader
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     parser.add_argument('bag', type=pathlib.Path, help='folder that was recorded with --record')
-    parser.add_argument('-o', '--output', type=pathlib.Path, metavar='FOLDER',
+    parser.add_argument('-o', '--out', '--output', dest='output', type=pathlib.Path,
+                        metavar='FOLDER',
                         help='for a file of each topic; by default the name of the bag, here')
     parser.add_argument('--format', choices=FORMATS, default=CSV, help='of the files')
     parser.add_argument('--topics', nargs='+', default=(), metavar='TOPIC',

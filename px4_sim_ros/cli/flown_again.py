@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_allow(parser)
     settings.add_arguments(parser)
     parser.add_argument('--seed', type=int, help='seed of all random streams')
-    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write the figures here')
-    parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
+    output.add_json(parser)
+    parser.add_argument('--report', '--plot', dest='plot', type=pathlib.Path, metavar='FILE.html',
                         help='write a plot of the deviation here')
 
 

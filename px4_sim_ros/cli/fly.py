@@ -21,12 +21,11 @@ from px4_sim_ros.flight.flight import Flight
 from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import domain_claim, signals
-from px4_sim_ros.px4 import memory
-from px4_sim_ros.px4.sitl import add_schedule_argument, command_line
+from px4_sim_ros.px4 import memory, sitl
 from px4_sim_ros.spec import node_overrides, remapping, settings
 from px4_sim_ros.spec.fleets import MOST_VEHICLES, SPACING_M
 from px4_sim_ros.spec.flight_spec import AUTOPILOTS, MISSION, MODES
-from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.resources import check_page
 
 if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
     from px4_sim_ros.cli.expectation import Expectation
@@ -41,10 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--autopilot', choices=AUTOPILOTS, default='embedded',
                         help='the one that comes along, a PX4 that is started, or none: wait for'
                         ' yours, until Ctrl-C or `stop`')
-    parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
-                        help='a PX4 source tree that was built, or its build folder; PX4_DIR'
-                        ' by default')
-    add_schedule_argument(parser)
+    sitl.add_argument(parser)
+    sitl.add_schedule_argument(parser, None)
     parser.add_argument('--mission', help='name in config/missions, or a path; by default '
                         f'{MISSION}, but none with --autopilot none')
     parser.add_argument('--scenario', help='name in config/scenarios, or a path: what happens in'
@@ -73,8 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--expect', metavar='FINGERPRINT|BAG', help='fail unless the flight has'
                         ' this fingerprint, that of the summary of an earlier one; with its'
                         ' recording it is said where they part')
-    parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
-                        help='write the summary here as well')
+    output.add_json(parser, 'the summary', '--summary')
 
 
 def _add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,12 +113,13 @@ def _fly(
     spec = fly_plan.spec_of(options, bag, fleet, instance)
     if instance and instance == spec.first.hil.instance:
         elsewhere.append(f'instance 0 is in use: this flight has instance {instance}')
-    check_writable('summary', options.summary)
+    output.check_json(options)
     check_page('report', options.report)
     held.enter_context(autopilots.claim(spec.vehicles))
     for remark in [*elsewhere,
                    *fly_plan.remarks(vehicle.configuration for vehicle in spec.vehicles),
-                   *(memory.remarks() if spec.repeats_px4 else [])]:
+                   *(memory.remarks() if spec.repeats_px4 else []),
+                   *fly_plan.settled_schedule(options, spec)]:
         print(f'fly: {remark}', file=sys.stderr)
     with contextlib.closing(Progress(spec.events, spec.waiting_ports)) as progress:
         flight = Flight(spec, folder, progress)
@@ -131,8 +128,8 @@ def _fly(
     # One that has failed before its first step has nothing to show.
     has_begun = bool(result.first.status.steps) or not failure
     is_written = not has_begun or fly_summary.write_summary(
-        result.summary(fly_summary.head(options, result, has_page=code != INTERRUPTED))
-        | {'failure': failure}, options.summary)
+        result.summary(fly_summary.head(options, result, failure, has_page=code != INTERRUPTED))
+        | {'failure': failure}, options.json)
     if code == 0 and expectation is not None:
         failure = expectation.failure(result.fingerprint, result.recording)
         code = FAILED if failure else 0
@@ -196,4 +193,4 @@ def _broken(options: argparse.Namespace, result: FlightResult) -> typing.Iterato
         words = ['python', '-m', 'px4_sim_ros', *fly_plan.words_of(options)]
         if not result.unrepeatable:
             words += ['--expect', result.fingerprint]
-        yield f'again: {command_line(words) if result.spec.first.px4 else shlex.join(words)}'
+        yield f'again: {sitl.command_line(words) if result.spec.first.px4 else shlex.join(words)}'

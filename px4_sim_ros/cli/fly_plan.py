@@ -11,6 +11,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import Hold
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
+from px4_sim_ros.px4.sitl import no_priority
 from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet, asked_instance
@@ -61,6 +62,15 @@ def spec_of(
     if options.mode != 'core' or TOPICS_OF_PX4 in found.configuration.nodes:
         domain_claim.check_unclaimed()
     return found
+
+
+def settled_schedule(options: argparse.Namespace, spec: FlightSpec) -> list[str]:
+    """Note which schedule PX4 has where none is asked for; return why a flight will not repeat."""
+    px4 = next((vehicle.px4 for vehicle in spec.vehicles if vehicle.px4 is not None), None)
+    if px4 is None or options.px4_schedule is not None:
+        return []
+    options.px4_schedule, options.px4_dir = px4.schedule, options.px4_dir or str(px4.build)
+    return [] if px4.repeats else [f'this flight will not repeat bit for bit: {no_priority()}']
 
 
 def remarks(configurations: typing.Iterable[Configuration]) -> list[str]:

@@ -4,24 +4,23 @@
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import sys
 import typing
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.link.pilot.events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.process import atomic_write
 from px4_sim_ros.px4.log import LogLoss
 
 
 def head(
-    options: argparse.Namespace, result: FlightResult, *, has_page: bool,
+    options: argparse.Namespace, result: FlightResult, failure: str, *, has_page: bool,
 ) -> dict[str, typing.Any]:
-    """Return the head of the summary: the flight, and its files."""
-    said = result.head()
+    """Return the head of the summary: verdict, flight and files."""
+    said = {'verdict': result.verdict(failure)} | result.head()
     if options.record is not None:
         said['recording'] = result.recording
     if options.report is not None and has_page:
@@ -29,15 +28,17 @@ def head(
     return said
 
 
-def write_summary(summary: dict[str, typing.Any], path: pathlib.Path | None) -> bool:
+def write_summary(
+    summary: dict[str, typing.Any], where: pathlib.Path | typing.TextIO | None,
+) -> bool:
     """Print the summary, and write it if that is wanted; return whether that has worked."""
     _print_summary(summary)
     sys.stdout.flush()         # before what is said on stderr
     try:
-        if path is not None:
-            atomic_write.write(path, json.dumps(summary, indent=2) + '\n')
+        if where is not None:
+            output.write_json(where, summary)
     except OSError as error:
-        print(f'fly: summary {path}: {sentence(error)}', file=sys.stderr)
+        print(f'fly: summary {where}: {sentence(error)}', file=sys.stderr)
         return False
     return True
 
@@ -71,7 +72,9 @@ _IF_ANY = {*TROUBLES, *LogLoss._fields}
 
 def _print_summary(summary: dict[str, typing.Any]) -> None:
     for key, value in summary.items():
-        if key in _LISTS:
+        if key == 'verdict' and summary.get('failure'):
+            print(f"{key:28} {value.partition(':')[0]}")       # the rest is said on stderr
+        elif key in _LISTS:
             name, text = _LISTS[key]
             for entry in value:
                 print(f'{name:28} {text(entry)}')

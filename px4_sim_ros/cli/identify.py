@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import Files, load_vehicle
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' one vehicle')
     parser.add_argument('--vehicle', required=True, metavar='FILE',
                         help='name in config/vehicles, or a path: where the search begins')
-    parser.add_argument('--out', type=pathlib.Path, metavar='NEW.yaml',
+    parser.add_argument('-o', '--out', type=pathlib.Path, metavar='NEW.yaml',
                         help='vehicle file to write')
     parser.add_argument('--sensors', type=pathlib.Path, metavar='PROFILE.yaml',
                         help='profile to write, with noise and vibration of the IMU; of one log')
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='how long the model flies open loop in the fit')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
                         help='page to write; by default beside the vehicle file')
-    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='figures to write')
+    output.add_json(parser)
 
 
 def identify(options: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def _check(options: argparse.Namespace) -> None:
             raise ParameterError(f'horizon = {options.horizon:g}: must be at least 0.05 and at'
                                  ' most 5 s')
         check_page('report', _page(options))
-        check_writable('json', options.json)
+        output.check_json(options)
 
 
 # They compile and draw, which takes a while to import, and other commands do without.
@@ -88,8 +88,7 @@ def _vehicle(options: argparse.Namespace) -> None:
     atomic_write.write(options.out, new)
     atomic_write.write(page, pages.identification_page(found))
     if options.json:
-        atomic_write.write(
-            options.json, json.dumps(summaries.identification_json(found), indent=2))
+        output.write_json(options.json, summaries.identification_json(found))
     for line in summaries.of_identification(found):
         print(line)
     print(f'wrote {options.out}; look at {page}')

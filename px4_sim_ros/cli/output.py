@@ -7,10 +7,13 @@ is full, the command does its work, reports that on standard error and fails.
 """
 from __future__ import annotations
 
+import argparse
 import contextlib
 import errno
 import io
+import json
 import os
+import pathlib
 import signal
 import sys
 import threading
@@ -19,6 +22,8 @@ import warnings
 
 from px4_sim_ros.cli.exit_codes import INTERRUPTED
 from px4_sim_ros.model.errors import InputWarning, printable, sentence
+from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.resources import check_writable
 
 # Of a pipe, and of a terminal.
 _GONE = errno.EPIPE, errno.EIO
@@ -109,6 +114,46 @@ def input_warnings_reported() -> typing.Iterator[None]:
 
         warnings.showwarning = show       # type: ignore[assignment]
         yield
+
+
+_PRINTED = pathlib.Path('-')
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = 'the figures', *more: str) -> None:
+    """Describe the option `--json`, and its other names."""
+    parser.add_argument('--json', *more, dest='json', nargs='?', type=pathlib.Path,
+                        const=_PRINTED, metavar='FILE',
+                        help=f'{what} as one JSON object: in this file, or printed, and all else on'
+                        ' standard error')
+
+
+def check_json(options: argparse.Namespace) -> None:
+    """Check early that the JSON can be written, if it is wanted."""
+    if isinstance(options.json, pathlib.Path):
+        check_writable('json', options.json)
+
+
+@contextlib.contextmanager
+def json_alone(options: argparse.Namespace) -> typing.Iterator[None]:
+    """Leave standard output to the JSON, if it is to be printed."""
+    if getattr(options, 'json', None) != _PRINTED:
+        yield
+        return
+    options.json = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+def write_json(
+    where: pathlib.Path | typing.TextIO, content: typing.Mapping[str, typing.Any],
+    indent: int | None = 2, *, allow_nan: bool = True,
+) -> None:
+    """Write one JSON object into a file, or print it."""
+    text = json.dumps(content, indent=indent, allow_nan=allow_nan) + '\n'
+    if isinstance(where, pathlib.Path):
+        atomic_write.write(where, text)
+    else:
+        where.write(text)
 
 
 def interrupted(command: str) -> int:

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 
 from px4_sim_ros.process.new_folder import new_folder
-from px4_sim_ros.px4.sitl import Px4
+from px4_sim_ros.px4.sitl import Px4, add_argument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     parser.add_argument('folder', metavar='FOLDER', help='where it is made, for PYTHONPATH; it must'
                         ' not exist yet')
-    parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
-                        help='a PX4 source tree that was built; PX4_DIR by default')
+    add_argument(parser, 'the PX4 whose messages they are')
     parser.add_argument('--message', action='append', metavar='NAME', help='a message more than'
                         ' those of offboard control, as VehicleGlobalPosition; may be repeated')
 

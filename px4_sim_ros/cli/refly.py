@@ -6,13 +6,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import os
 import pathlib
 import sys
 import tempfile
 import typing
 
-from px4_sim_ros.cli import flown_again
+from px4_sim_ros.cli import flown_again, output
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Progress
@@ -25,7 +24,7 @@ from px4_sim_ros.model.faults.actions import check_allowed
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.px4 import memory
-from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4
+from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4, add_argument
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -34,16 +33,14 @@ from px4_sim_ros.spec import node_overrides, settings
 from px4_sim_ros.spec.configuration import Configuration, profile_parameters
 from px4_sim_ros.spec.files import NONE
 from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
-from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.resources import check_page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     flown_again.add_arguments(parser)
     node_overrides.add_argument(parser)
-    parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
-                        help='a PX4 source tree that was built, or its build folder, if it was'
-                        ' flown by PX4; PX4_DIR by default')
+    add_argument(parser, 'the PX4, if it was flown by one')
 
 
 def refly(options: argparse.Namespace) -> int:
@@ -53,7 +50,7 @@ def refly(options: argparse.Namespace) -> int:
 
 def _refly(options: argparse.Namespace) -> int:
     check_page('plot', options.plot)
-    check_writable('json', options.json)
+    output.check_json(options)
     with tempfile.TemporaryDirectory() as folder:
         return _fly_again(options, BagReader(options.bag), pathlib.Path(folder))
 

@@ -8,7 +8,7 @@ import dataclasses
 import pathlib
 import tempfile
 
-from px4_sim_ros.cli import compare, flown_again
+from px4_sim_ros.cli import compare, flown_again, output
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.flight import replay as replaying
@@ -17,7 +17,7 @@ from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.playback import commands
 from px4_sim_ros.spec import settings
-from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.resources import check_page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def _flown(bags: list[BagReader]) -> list[BagReader]:
 def _replay_one(options: argparse.Namespace, bag: BagReader) -> int:
     overrides = _overrides(options)
     is_what_if = flown_again.is_what_if(options, overrides)
-    check_writable('json', options.json)
+    output.check_json(options)
     found = replaying.survey(bag)
     with tempfile.TemporaryDirectory() as folder:
         prepared = replaying.prepare(

@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     parser.add_argument('bag', metavar='BAG', type=pathlib.Path,
                         help='folder that was recorded with --record')
-    parser.add_argument('-o', '--output', metavar='FILE.html', type=pathlib.Path,
+    parser.add_argument('-o', '--out', '--output', dest='output', metavar='FILE.html',
+                        type=pathlib.Path,
                         help='page to write; by default the name of the bag, here')
 
 

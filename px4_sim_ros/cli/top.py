@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import time
 import typing
@@ -154,8 +153,8 @@ def top(options: argparse.Namespace) -> int:
             control.comes(lambda: reports.has_two_rounds(names()), _TWO_ROUNDS_S)
             rows = reports.rows(names(), time.monotonic())
             if options.json:
-                print(json.dumps(control.status.values() | {
-                    'sentence': control.status.sentence, 'nodes': rows}))
+                output.write_json(options.json, control.status.values() | {
+                    'sentence': control.status.sentence, 'nodes': rows}, indent=None)
             else:
                 _print(control.summary(), rows)
         except ControlError as error:

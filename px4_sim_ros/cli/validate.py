@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import load_vehicle
-from px4_sim_ros.spec.resources import check_page, check_writable
+from px4_sim_ros.spec.resources import check_page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' or a folder that was recorded with --record')
     parser.add_argument('--vehicle', required=True, metavar='FILE',
                         help='name in config/vehicles, or a path')
-    parser.add_argument('--wind', nargs=2, type=float, default=(0.0, 0.0),
-                        metavar=('EAST', 'NORTH'), help='of the log, m/s, if it is known')
+    parser.add_argument('--wind-of-log', dest='wind', nargs=2, type=float, default=(0.0, 0.0),
+                        metavar=('EAST', 'NORTH'), help='m/s, if it is known')
     parser.add_argument('--mounting', nargs=2, type=float, default=(0.0, 0.0),
                         metavar=('ROLL', 'PITCH'), help="of the log's body axes, rad, as identify"
                         ' finds them')
@@ -28,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' loop side by side')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
                         help='page to write; by default the name of the log, here')
-    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='figures to write')
+    output.add_json(parser)
 
 
 def validate(options: argparse.Namespace) -> int:
     """Fly the log through the vehicle; return the exit code."""
     page = options.report or pathlib.Path(f'{pathlib.Path(options.log).stem}_validation.html')
     check_page('report', page)
-    check_writable('json', options.json)
+    output.check_json(options)
     vehicle = load_vehicle(options.vehicle)
     # They compile and draw, which takes a while to import, and other commands do without.
     from px4_sim_ros.real import pages
@@ -53,7 +53,6 @@ def validate(options: argparse.Namespace) -> int:
     for line in summaries.of_validation(found):
         print(line)
     if options.json:
-        atomic_write.write(
-            options.json, json.dumps(summaries.validation_json(found), indent=2))
+        output.write_json(options.json, summaries.validation_json(found))
     print(f'look at {page}')
     return 0

@@ -20,7 +20,6 @@ from px4_sim_ros.flight.flight import Listener
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
-from px4_sim_ros.px4.sitl import ONE_CORE
 from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.fleets import Fleet
 from px4_sim_ros.spec.flight_spec import (
@@ -46,7 +45,7 @@ class Flight(_Flight):
         wind: str | None = None, profile: str = '', seed: int | None = None,
         set: typing.Mapping[str, typing.Any] | None = None, mode: str = 'core',
         autopilot: str = 'embedded', px4_dir: str | os.PathLike[str] | None = None,
-        px4_schedule: str = ONE_CORE, instance: int | None = None,
+        px4_schedule: str | None = None, instance: int | None = None,
         record: str | os.PathLike[str] | bool = True, listener: Listener | None = None,
     ) -> None:
         """Check what is to be flown, and claim an instance; nothing is started.
@@ -55,7 +54,8 @@ class Flight(_Flight):
         :param scenario: name in config/scenarios, a path, or what such a file holds
         :param wind: its model, as of `fly --wind`
         :param set: parameters by name, as {'wind.speed_m_s': 8.0}
-        :param px4_dir: a PX4 that was built; PX4_DIR by default
+        :param px4_dir: a PX4, as of `fly --px4`
+        :param px4_schedule: repeatable by default, where the user may have such a priority
         :param instance: of the autopilot; the first that is free by default
         :param record: the folder of the recording; True: one that ends with the result; False: no
             recording, and no tables
@@ -84,7 +84,7 @@ class Flight(_Flight):
                 ('scenarios', _SCENARIO): yaml.dump(
                     dict(scenario), Dumper=DUMPER, sort_keys=False)}
             spec = flight_of(Options(
-                mode, autopilot, str(px4_dir or os.environ.get('PX4_DIR', '')), px4_schedule,
+                mode, autopilot, str(px4_dir or ''), px4_schedule,
                 overrides=overrides, base=OF_ONE_FLIGHT, missions=MISSIONS, profile=profile,
                 files=Files(texts)), None if fleet is None else Fleet.load(fleet))
             held.enter_context(autopilots.claim(spec.vehicles))

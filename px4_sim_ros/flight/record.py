@@ -354,6 +354,19 @@ class FlightResult:
         return not self.failure and all(
             record.has_succeeded for record in self.vehicles.values())
 
+    def verdict(self, failure: str = '') -> str:
+        """Return PASS, STOPPED, or FAIL with the first reason.
+
+        :param failure: a reason that the result does not know
+        """
+        if self.was_stopped:
+            return 'STOPPED'
+        if self.has_succeeded and not failure:
+            return 'PASS'
+        missed = (f"{f'{name}: ' if name else ''}expected {verdict.text}"
+                  for name, its in self.vehicles.items() for verdict in its.failed)
+        return f"FAIL: {next(missed, failure or self.failure or 'not landed')}"
+
     @property
     def events(self) -> list[dict[str, typing.Any]]:
         """What scenarios have done, and which vehicles came near each other: `time_s`, `event`."""

@@ -76,7 +76,7 @@ def options_of(
     overrides = overriding(given)
     overrides[''] |= _given(given, 'scenario', str) if 'scenario' in given else {}
     return Options(
-        given['mode'], given['autopilot'], given['px4_dir'] or os.environ.get('PX4_DIR', ''),
+        given['mode'], given['autopilot'], given['px4_dir'],
         given['px4_schedule'], given['params_file'] or None, overrides,
         {} if vehicle is None else {'': {'vehicle': vehicle}}, {'embedded': 'square'},
         given['profile'], given.get('namespace', ''),

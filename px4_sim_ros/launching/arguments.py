@@ -33,8 +33,8 @@ ARGUMENTS: dict[str, Argument] = {
     'profile': Argument(
         '', 'How good the sensors are: a name in config/profiles, or a path.'),
     'px4_dir': Argument(
-        '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
-        ' environment.'),
+        '', 'A PX4 that was built or installed, as of `fly --px4`; by default PX4_DIR of the'
+        ' environment, or the first that is found.'),
     'px4_schedule': Argument(
         ONE_CORE, 'PX4 keeps to a core of its own, which is faster where cores are few; goes'
         ' there before all else, so that a flight repeats bit for bit; or uses all cores.',

@@ -25,6 +25,7 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process.children import Child
 from px4_sim_ros.process.new_folder import try_to_make
 from px4_sim_ros.px4.console import last_words
+from px4_sim_ros.px4.installed import BINARY, FILES, build_of, px4_version
 from px4_sim_ros.px4.memory import MEMORY
 from px4_sim_ros.px4.shared_core import core_of, shared_core_of
 
@@ -57,8 +58,6 @@ def _path(instance: int) -> pathlib.Path:
     return _FOLDER / f'px4-sock-{instance}'
 
 
-_BUILD = pathlib.Path('build/px4_sitl_default')
-_BINARY, _FILES = pathlib.Path('bin/px4'), pathlib.Path('etc')
 CONSOLE = 'px4.log'
 """The file in its folder with all that a PX4 prints."""
 
@@ -69,9 +68,8 @@ PARAMETER = 'PX4_PARAM_'
 _PRIORITY = 50
 # A thread that keeps the core to itself for so long never sleeps: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
-# What it prints when it gets a SIGTERM or a SIGINT.
-_VERSION_FILE = pathlib.Path('src/lib/version/build_git_version.h')
 _NORMAL_GRAVITY_SINCE = 1, 18         # in EKF2
+# What it prints when it gets a SIGTERM or a SIGINT.
 _ASKED_TO_END = b'PX4 Exiting...'
 
 
@@ -88,30 +86,23 @@ class Px4:
         default_factory=lambda: frozenset(os.sched_getaffinity(0)), compare=False)
 
     @classmethod
-    def find(cls, px4_dir: str | os.PathLike[str], schedule: str = ONE_CORE) -> Px4:
-        """Find the build in a source tree, or take `px4_dir` as the build folder itself.
+    def find(cls, px4_dir: str | os.PathLike[str], schedule: str | None = ONE_CORE) -> Px4:
+        """Find a PX4 as `build_of` does.
 
         :param schedule: of SCHEDULES. Threads of PX4 wait for one another in each step: on one
-            core none has to be woken on another one.
+            core none has to be woken on another one. None: repeatable, where the user may
         """
-        if schedule == REPEATABLE:
-            _check_priority()
-        if not str(px4_dir):
-            raise ParameterError('px4_dir: missing; give the folder of a PX4 that was built')
-        root = pathlib.Path(px4_dir).expanduser().resolve()
-        for build in (root, root / _BUILD):
-            if os.access(build / _BINARY, os.X_OK) and (build / _FILES).is_dir():
-                return cls(build, schedule)
-        raise ParameterError(
-            f'px4_dir = {root}: has no {_BINARY} and no {_BUILD / _BINARY};'
-            ' build it there with "make px4_sitl_default"')
+        wrong = no_priority() if schedule in (None, REPEATABLE) else ''
+        if schedule == REPEATABLE and wrong:
+            raise ParameterError(f'px4_schedule = {REPEATABLE}: {wrong}')
+        return cls(build_of(px4_dir), schedule or (ONE_CORE if wrong else REPEATABLE))
 
     def command(self, instance: int) -> list[str]:
         """Return the command that starts it in its run folder."""
         return [
             *self._prefix(instance),
-            str(self.build / _BINARY), '-d', '-i', str(instance), '-w', '.',
-            '-s', 'etc/init.d-posix/rcS', str(self.build / _FILES)]
+            str(self.build / BINARY), '-d', '-i', str(instance), '-w', '.',
+            '-s', 'etc/init.d-posix/rcS', str(self.build / FILES)]
 
     @property
     def release(self) -> tuple[int, int]:
@@ -141,11 +132,11 @@ class Px4:
         :raises OSError: one of them cannot be read
         """
         beside = hashlib.sha256()
-        for path in sorted((self.build / _FILES).rglob('*')):
+        for path in sorted((self.build / FILES).rglob('*')):
             if path.is_file():
                 name = path.relative_to(self.build)
                 beside.update(f'{name} {_digest(path)}\n'.encode())
-        return {str(_BINARY): _digest(self.build / _BINARY), str(_FILES): beside.hexdigest()}
+        return {str(BINARY): _digest(self.build / BINARY), str(FILES): beside.hexdigest()}
 
     def _prefix(self, instance: int) -> list[str]:
         whose = instance if self.core_instance is None else self.core_instance
@@ -189,12 +180,23 @@ def _digest(path: pathlib.Path) -> str:
         return hashlib.file_digest(file, 'sha256').hexdigest()
 
 
-def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
+def add_argument(parser: argparse.ArgumentParser, purpose: str = '') -> None:
+    """Describe the option that names a PX4."""
+    parser.add_argument('--px4', '--px4-dir', dest='px4_dir', metavar='PATH|auto',
+                        default='',
+                        help=f"{purpose or 'the PX4 that flies'}: a source tree in which it was"
+                        ' built, its build folder, or where its package is, as /opt/px4-gazebo;'
+                        ' by default PX4_DIR, or the first that is found')
+
+
+def add_schedule_argument(parser: argparse.ArgumentParser, default: str | None = ONE_CORE) -> None:
     """Describe the option that says how a PX4 runs."""
-    parser.add_argument('--px4-schedule', choices=SCHEDULES, default=ONE_CORE,
-                        help='one-core: it keeps to a core of its own, which is faster where'
-                        ' cores are few; repeatable: there it goes before all else, so that a'
-                        ' flight repeats bit for bit')
+    parser.add_argument('--px4-schedule', choices=SCHEDULES, default=default,
+                        help='repeatable: one core, real-time priority (SCHED_FIFO), the same'
+                        ' flight gives the same bits; one-core: it keeps to a core of its own;'
+                        ' all-cores: wherever the system puts it; by default '
+                        + (default or f'{REPEATABLE} where you may use such a priority, or else'
+                           f' {ONE_CORE}'))
 
 
 def world_parameters(px4: Px4) -> dict[str, dict[str, typing.Any]]:
@@ -209,23 +211,12 @@ def world_parameters(px4: Px4) -> dict[str, dict[str, typing.Any]]:
     return found
 
 
-def px4_version(build: pathlib.Path) -> str:
-    """Return tag and commit of a PX4 from its build folder, as far as it is known."""
-    try:
-        text = (build / _VERSION_FILE).read_text(encoding='utf-8')
-    except OSError:
-        return 'of an unknown version'
-    found = dict(re.findall(r'#define PX4_GIT_(TAG|VERSION)_STR "(.*)"', text))
-    return f"{found.get('TAG', '')} {found.get('VERSION', '')[:10]}".strip()
-
-
-def _check_priority() -> None:
-    """Check that a process may go before all others on its core."""
+def no_priority() -> str:
+    """Return why a process may not go before all others on its core, '' if it may."""
     tried = subprocess.run(['chrt', '--fifo', str(_PRIORITY), 'true'], capture_output=True)
-    if tried.returncode:
-        raise ParameterError(
-            f'px4_schedule = repeatable: this user may not use SCHED_FIFO; allow it rtprio'
-            f' {_PRIORITY} in /etc/security/limits.d, or give a container --cap-add=SYS_NICE')
+    return (tried.returncode and (
+        'this user may not use SCHED_FIFO; allow it rtprio'
+        f' {_PRIORITY} in /etc/security/limits.d, or give a container --cap-add=SYS_NICE')) or ''
 
 
 class Px4Process(Child):

@@ -18,6 +18,7 @@ from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.px4 import boot_parameters
+from px4_sim_ros.px4.installed import check_airframe
 from px4_sim_ros.px4.sitl import ONE_CORE, Px4, world_parameters
 from px4_sim_ros.spec import node_overrides, remapping
 from px4_sim_ros.spec.configuration import (
@@ -85,6 +86,8 @@ class VehicleSpec:
             new_folder(self.configuration.of_node('recorder', RecorderParameters).folder)
         check_flown(self.configuration)
         if self.px4 is not None:
+            with within(f'vehicle {self.configuration.vehicle.name}'):
+                check_airframe(self.px4.build, self.configuration.vehicle.px4_airframe)
             boot_parameters.environment(
                 self.px4, self.configuration.vehicle, self.configuration.scenario)
         elif self.scenario is not None and self.scenario.px4_parameters:
@@ -161,7 +164,7 @@ class Options:
     mode: str = 'core'
     autopilot: str = 'embedded'                        # of vehicles of which a fleet says nothing
     px4_dir: str = ''
-    px4_schedule: str = ONE_CORE
+    px4_schedule: str | None = ONE_CORE                # None: repeatable, where the user may
     params_file: pathlib.Path | str | None = None
     overrides: Settings = dataclasses.field(default_factory=dict)       # laid over all
     base: Settings = dataclasses.field(default_factory=dict)            # under all else

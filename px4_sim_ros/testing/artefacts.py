@@ -28,15 +28,11 @@ UNREPEATABLE = 'not_repeatable_because'
 
 def px4_of(item: pytest.Item) -> Px4:
     """Return a PX4 that repeats itself, or one on a core of its own where that is not permitted."""
-    from px4_sim_ros.model.errors import ParameterError
-    from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4
-    px4_dir = item.config.getoption('px4_dir')
-    try:
-        return Px4.find(px4_dir, REPEATABLE)
-    except ParameterError as error:
-        px4 = Px4.find(px4_dir, ONE_CORE)
-        note_unrepeatable(item, str(error))
-        return px4
+    from px4_sim_ros.px4.sitl import Px4, no_priority
+    px4 = Px4.find(item.config.getoption('px4_dir'), None)
+    if not px4.repeats:
+        note_unrepeatable(item, no_priority())
+    return px4
 
 
 def note_unrepeatable(item: pytest.Item, reason: str) -> None:

@@ -28,9 +28,10 @@ _FLIGHT = pytest.StashKey['Flight']()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup('px4_sim_ros')
-    group.addoption('--px4-dir', default=os.environ.get('PX4_DIR', ''),
-                    help='a PX4 that was built: flights are flown with it as well; PX4_DIR by'
-                    ' default')
+    group.addoption('--px4', '--px4-dir', dest='px4_dir', metavar='PATH|auto',
+                    default=os.environ.get('PX4_DIR', ''),
+                    help='a PX4 that was built or installed, or the first that is found: flights'
+                    ' are flown with it as well; PX4_DIR by default')
     group.addoption('--flights', default='flights', metavar='DIR',
                     help='where recording, report and PX4\'s log of flights go that have failed')
     group.addoption('--wall-limit', type=float, default=300.0, metavar='SECONDS',

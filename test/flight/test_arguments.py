@@ -3,13 +3,19 @@
 """A wrong argument gets one sentence that says what is allowed, and where help is."""
 import argparse
 import contextlib
+import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 
 import pytest
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.cli import command_line
+from px4_sim_ros.cli.commands import COMMANDS
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.actions import ACTIONS
 from px4_sim_ros.ros.framework import parameters
@@ -244,3 +250,49 @@ def graph_of_ros(path):
         yield
     finally:
         rclpy.shutdown()
+
+
+# The help, and what is completed.
+
+
+@pytest.mark.parametrize('name', list(COMMANDS))
+def test_each_example_is_one_that_the_command_takes(name):
+    words = shlex.split(COMMANDS[name].example)
+    assert words[0] == name
+    parser, _, _ = command_line._parser(words)
+    assert parser.parse_args(words).command == name
+
+
+def test_the_help_has_each_command_once_with_its_purpose(capsys):
+    with pytest.raises(SystemExit):
+        command_line.main(['--help'])
+    printed = capsys.readouterr().out
+    for name, command in COMMANDS.items():
+        assert re.findall(rf'^  {name} +(.*)$', printed, re.M) == [command.purpose]
+
+
+def test_json_is_printed_alone_or_written(capsys, tmp_path):
+    assert command_line.main(['check-vehicle', 'iris', '--json']) == 0
+    printed = json.loads(capsys.readouterr().out)
+    file = tmp_path / 'iris.json'
+    assert command_line.main(['check-vehicle', 'iris', '--json', str(file)]) == 0
+    assert json.loads(file.read_text()) == printed
+    assert capsys.readouterr().out == ''
+
+
+@pytest.mark.parametrize(('line', 'expected'), [
+    ('px4_sim_ros che', ['check-vehicle ']),
+    ('px4_sim_ros fly --sp', ['--speed-factor', '--spacing']),
+    ('px4_sim_ros fly --vehicle x5', ['x500 ']),
+    ('px4_sim_ros fly --mode c', ['core', 'composed'])])
+@pytest.mark.process
+def test_a_word_is_completed(line, expected, tmp_path):
+    pytest.importorskip('argcomplete')
+    result = subprocess.run(
+        [sys.executable, '-c', 'import sys; from px4_sim_ros.cli import executables;'
+         ' sys.exit(executables.command_line())'],
+        env=os.environ | {'_ARGCOMPLETE': '1', 'COMP_LINE': line, 'COMP_POINT': str(len(line)),
+                          '_ARGCOMPLETE_STDOUT_FILENAME': str(tmp_path / 'words'),
+                          '_ARGCOMPLETE_IFS': '\n'},
+        cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (tmp_path / 'words').read_text().split('\n') == expected, result.stderr

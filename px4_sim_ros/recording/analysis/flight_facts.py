@@ -3,6 +3,7 @@
 """The figures of a flight for tables: its configuration and its results."""
 from __future__ import annotations
 
+import datetime
 import math
 import typing
 
@@ -141,6 +142,12 @@ def motion_facts(contents: BagContents, series: AllSeries) -> Facts:
             ('height over the take-off at the end',
              f'{round(off[-1, 2], 3) + 0.0:.3f} m')]
     return facts + _battery_facts(series)
+
+
+def date_text(bag: BagReader) -> str:
+    """Return when a recording was written, of local time."""
+    written_s = bag.folder.stat().st_mtime
+    return datetime.datetime.fromtimestamp(written_s).strftime('%Y-%m-%d %H:%M')
 
 
 def repeat_facts(run: RunDescription, contents: BagContents) -> Facts:

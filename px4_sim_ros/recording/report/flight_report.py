@@ -10,6 +10,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.model.scenario.happening import is_verdict
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis import flight_facts
 from px4_sim_ros.recording.analysis.attitudes import angle_rad, in_world, roll_pitch_yaw_deg
@@ -214,6 +215,7 @@ class _ReportData:
     waypoints: list[Waypoint]
     setup: dict[str, str]              # facts, by name
     results: dict[str, str]
+    verdicts: list[str]                # of the scenario
 
     @property
     def series(self) -> AllSeries:
@@ -296,7 +298,8 @@ def _read(bag: BagReader) -> _ReportData:
         if odometry else [],
         dict(flight_facts.setup_facts(bag.run, configuration)),
         dict(flight_facts.motion_facts(contents, series)
-             + flight_facts.repeat_facts(bag.run, contents) + flight_facts.log_facts(bag)))
+             + flight_facts.repeat_facts(bag.run, contents) + flight_facts.log_facts(bag)),
+        [mark.text for mark in found if is_verdict(mark.text)])
 
 
 def _points(lines: int) -> int:
@@ -310,7 +313,8 @@ def _points(lines: int) -> int:
 
 def _head(data: _ReportData, values: int, points: int) -> str:
     facts = data.results | dict(lockstep_facts(data.counters))
-    shown = [(name, data.setup[name]) for name in ('mission', 'autopilot', 'mode', 'seed')]
+    shown = [('recorded', flight_facts.date_text(data.bag))]
+    shown += [(name, data.setup[name]) for name in ('mission', 'autopilot', 'mode', 'seed')]
     shown.append(('wind', data.configuration.world.wind))
     shown += [(name, facts[name]) for name in (
         SIMULATED_TIME, 'greatest height over the take-off', 'greatest speed',
@@ -318,7 +322,7 @@ def _head(data: _ReportData, values: int, points: int) -> str:
         MISSES, 'fingerprint') if name in facts]
     damage = data.bag.damage
     return (
-        (paragraph(damage, 'warning') if damage else '')
+        (paragraph(damage, 'warning') if damage else '') + _verdict(data.verdicts)
         + report_page.tiles(shown)
         + paragraph(
             f'From the recording {data.bag.folder.name}. Truth is the state of the simulated'
@@ -329,6 +333,15 @@ def _head(data: _ReportData, values: int, points: int) -> str:
             f'The plots are made of {values:,} values. A line shows at most {points:,} of its own:'
             ' the lowest and the highest of each interval of time. So no peak is lost, but what'
             ' is between them is not drawn.'))
+
+
+def _verdict(verdicts: typing.Sequence[str]) -> str:
+    """Return a paragraph with PASS or FAIL and the expectations that failed; '' without any."""
+    failed = [verdict for verdict in verdicts if ': fails' in verdict]
+    if not verdicts:
+        return ''
+    return paragraph(f"FAIL: {'; '.join(failed)}", 'warning') if failed else paragraph(
+        f"PASS: {'; '.join(verdicts)}")
 
 
 def _events(data: _ReportData) -> str:
