@@ -27,6 +27,7 @@ from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.step_bag import StepWriter
+from px4_sim_ros.recording.bag.step_rows import Members
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import PACKAGE
@@ -74,6 +75,17 @@ class CoreRecorder:
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
         self._steps.send(outputs)
+        self._write_events()
+
+    def rows_possible(self, members: Members, first_us: int, step_us: int, count: int) -> int:
+        """Return how many of steps `send_rows` can write, from the first of them on."""
+        return self._steps.rows_possible(members, first_us, step_us, count)
+
+    def send_rows(
+        self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
+    ) -> None:
+        """Write steps that are complete, of which all numbers are in rows."""
+        self._steps.send_rows(members, first_us, step_us, count, first_row)
         self._write_events()
 
     def add_side(self, topic: str, text: str, vehicle: str = '') -> None:

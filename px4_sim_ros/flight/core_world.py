@@ -68,7 +68,7 @@ class CoreWorld:
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder,
                 PresenceSchedule({setup.name: setup.presence for setup in vehicles}))
             self._runner.takes_steps_at_once = observer is None or not observes_each_step
-            self._runner.on_places = on_places
+            self._runner.on_places, self._runner.rows = on_places, recorder
             self._runner.on_change = lambda change: self._vehicles[change.vehicle].change(change)
             if recorder is not None:
                 stack.callback(self._record_status, recorder)

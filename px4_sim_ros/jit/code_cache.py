@@ -18,7 +18,7 @@ import sys
 IS_PLAIN = os.environ.get('NUMBA_DISABLE_JIT', '0') != '0'
 """Whether nothing is compiled."""
 
-MOTION, BURST, AUTOPILOT = 'advance', 'burst', 'answer'
+MOTION, BURST, AUTOPILOT, ROWS = 'advance', 'burst', 'answer', 'rows'
 """What is kept."""
 
 _ROOMS = 'autopilot', 'jit', 'model'
@@ -28,7 +28,8 @@ def sources() -> list[pathlib.Path]:
     """Return the files that machine code is made of."""
     package = pathlib.Path(__file__).parent.parent
     return sorted([*(path for room in _ROOMS for path in (package / room).rglob('*.py')),
-                   *package.glob('link/hil/burst_code.py'), *package.glob('link/hil/codec.py')])
+                   *package.glob('link/hil/burst_code.py'), *package.glob('link/hil/codec.py'),
+                   *package.glob('recording/bag/step_rows.py')])
 
 
 @functools.cache

@@ -77,6 +77,8 @@ class Layout:
             for field in fields)]
         self._lay_out(bytes(walk.data), _neighbours(chosen), before)
         self._pack_numbers = self.packer(lambda numbers: numbers)
+        self.leaves = [(leaf.offset, leaf.form) for leaf in chosen]
+        """Offset and format of each of the numbers."""
         self._start = chosen[0].offset if chosen else 0
         self._unpack = struct.Struct(_format(chosen)).unpack_from
         self._read_stamp = _STAMP.unpack_from

@@ -51,9 +51,15 @@ class Encoder:
     def packer(self, value: typing.Any) -> Packer:
         """Return a maker of messages from values like the first one that was given."""
         if self._pack is None:
-            self._pack = Layout(self.message(value), self._codec.fields, self._before).packer(
-                self._codec.numbers)
+            layout = Layout(self.message(value), self._codec.fields, self._before)
+            self.leaves = layout.leaves
+            """Offset and format of each number in the message."""
+            self._pack = layout.packer(self._codec.numbers)
         return self._pack
+
+    def numbers(self, value: typing.Any) -> typing.Sequence[float]:
+        """Return the numbers of a value, in the order of `leaves`."""
+        return self._codec.numbers(value)
 
     def message(self, value: typing.Any) -> typing.Any:
         """Return a message with all that is no number."""

@@ -16,6 +16,7 @@ from px4_sim_ros.jit.code_cache import (
     BURST,
     IS_PLAIN,
     MOTION,
+    ROWS,
     cache_folder,
     is_kept,
 )
@@ -29,7 +30,8 @@ _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
 _MAKERS = {
     MOTION: (__name__, 'compile_motion'),
     BURST: ('px4_sim_ros.link.hil.burst_code', 'prepare'),
-    AUTOPILOT: ('px4_sim_ros.autopilot.answer', 'address')}
+    AUTOPILOT: ('px4_sim_ros.autopilot.answer', 'address'),
+    ROWS: ('px4_sim_ros.recording.bag.step_rows', 'address')}
 
 
 def not_compiled() -> list[str]:

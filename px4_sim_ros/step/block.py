@@ -74,6 +74,19 @@ class Ahead(typing.Protocol):
     """and after it; then the step waits for its reply."""
 
     @property
+    def rows(self) -> np.ndarray:
+        """Numbers of each of the steps, (begun, n); a command is in the row of the step after."""
+
+    def values_of(self, row: np.ndarray) -> Outputs | None:
+        """Return all that those taken put out, and the command before, with numbers of a row.
+
+        None if others put out something in each step.
+        """
+
+    def period_us(self, topic: str) -> int:
+        """Return how often one of those values comes."""
+
+    @property
     def places_enu(self) -> np.ndarray:
         """Where the vehicle was after each of the steps, (begun, 3), m."""
 

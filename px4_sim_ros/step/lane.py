@@ -254,6 +254,11 @@ class Lane:
         """The block that was first in it."""
         return self._plan[0].slot
 
+    @property
+    def has_led(self) -> bool:
+        """Whether blocks have acted for the next step."""
+        return bool(self._led)
+
     def _lead(self, time_us: int) -> None:
         """Let those act that come first in the next step: what they need is there."""
         for slot, _, names in self._plan_of(time_us):

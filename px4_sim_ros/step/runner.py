@@ -110,6 +110,27 @@ def _place_of(lane: Lane) -> Vector:
     return place
 
 
+class RowPort(typing.Protocol):
+    """Takes steps that were taken at once as rows of numbers."""
+
+    def rows_possible(
+        self, members: typing.Sequence[tuple[str, Ahead]], first_us: int, step_us: int, count: int,
+    ) -> int:
+        """Return how many of steps it can take, from the first of them on.
+
+        :param members: the vehicles, with their rows
+        """
+
+    def send_rows(
+        self, members: typing.Sequence[tuple[str, Ahead]], first_us: int, step_us: int, count: int,
+        first_row: int,
+    ) -> None:
+        """Take so many.
+
+        :param first_row: that of the motion of the first of them
+        """
+
+
 class _Everybody:
     def __contains__(self, name: object) -> bool:
         return True
@@ -145,6 +166,8 @@ class Runner:
         """Where the clock is, if the wakes of vehicles blow at others."""
         self.on_change: typing.Callable[[Change], None] = lambda change: None
         """Is called when a vehicle joins, and when one has left."""
+        self.rows: RowPort | None = None
+        """The port, if it takes rows."""
         self.on_places: OnPlaces | None = None
         """Is called where the clock is, with the steps that are complete."""
         self.place_lanes([Lane()])
@@ -247,15 +270,33 @@ class Runner:
         heard: typing.Container[str],
     ) -> None:
         """Put out what all have in all of the steps, as if they had been taken one by one."""
-        outbox, step_us = self._outbox, lanes[0].waiting.period_us
-        for step in range(aheads[0].begun):
-            for lane, ahead in zip(lanes, aheads):
-                lane.put_out_end(ahead, step, outbox, heard)
+        step_us, begun, members = lanes[0].waiting.period_us, aheads[0].begun, [
+            (lane.vehicle, ahead) for lane, ahead in zip(lanes, aheads)]
+        step = 0
+        self._put_out_ends(lanes, aheads, step, heard)
+        while step < begun:
+            time_us, left = self.time_us + (step + 1) * step_us, begun - 1 - step
+            if left and self.rows is not None and not any(
+                    lane.has_led for lane in lanes[:len(lanes) * (step == 0)]):
+                self.flush()           # what has ended the step before
+                if count := self.rows.rows_possible(members, time_us, step_us, left):
+                    self.rows.send_rows(members, time_us, step_us, count, step)
+                    step += count
+                    continue
             if 'manager' in heard:
-                time_us = self.time_us + (step + 1) * step_us
-                outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
+                self._outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
             for lane, ahead in zip(lanes, aheads):
-                lane.put_out(ahead, step, outbox, heard)
+                lane.put_out(ahead, step, self._outbox, heard)
+            step += 1
+            if step < begun:
+                self._put_out_ends(lanes, aheads, step, heard)
+
+    def _put_out_ends(
+        self, lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead], step: int,
+        heard: typing.Container[str],
+    ) -> None:
+        for lane, ahead in zip(lanes, aheads):
+            lane.put_out_end(ahead, step, self._outbox, heard)
 
     def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""

@@ -9,9 +9,11 @@ import pytest
 import yaml
 from commands import write_hop
 from mavlink_frames import controls_frame, px4_greeting
+from mcap.reader import make_reader
 from stand_in_autopilot import ARMED_FROM_US, StandInAutopilot, scripted_controls
 
 from px4_sim_ros import Flight
+from px4_sim_ros.flight.core_recorder import CoreRecorder
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.link.hil import block, burst_code
@@ -19,6 +21,7 @@ from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.model.scenario.situation import MOTION, NUMBERS, AutopilotState, Situation
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.px4.boot_watch import StartScript
+from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
 
 STEP_US, END_US = 4000, 2_000_000
@@ -64,10 +67,32 @@ def odd_answer(time_us):
     return [frame]
 
 
-def flown(instance, speed_factor=0.0, answered=answer, **changes):
-    """Return frames, fingerprint, the first gap, and the share of steps in compiled code."""
+def recorded(folder):
+    """Return the messages of each topic, but what tells of wall time or of the first reply."""
+    found = {}
+    for file in sorted(folder.glob('*.mcap')):
+        with file.open('rb') as stream:
+            for _, channel, message in make_reader(stream).iter_messages(log_time_order=False):
+                found.setdefault(channel.topic, []).append(
+                    (message.log_time, message.sequence, message.data))
+    for topic in '/diagnostics', '/rosout', '/hil/state':
+        del found[topic]
+    return found
+
+
+def flown(instance, speed_factor=0.0, answered=answer, folder=None, **changes):
+    """Return frames, fingerprint, the first gap, and the share of steps in compiled code.
+
+    :param folder: it is recorded there
+    """
     shared = {'': {}, 'manager': {'speed_factor': speed_factor},
               'hil_bridge': {'instance': instance}} | changes
+    if folder is not None:
+        shared[''] = {**shared[''], 'recorder': True}
+        shared['recorder'] = {'folder': str(folder), **shared.get('recorder', {})}
+    configuration = load_configuration(None, shared)
+    recorder = None if folder is None else CoreRecorder(
+        configuration, RunDescription.of(configuration, mode='core', autopilot='scripted'))
     stop = threading.Event()
 
     def last_answer(time_us):
@@ -75,7 +100,7 @@ def flown(instance, speed_factor=0.0, answered=answer, **changes):
             stop.set()
         return answered(time_us)
 
-    with contextlib.closing(CoreWorld([VehicleSetup(load_configuration(None, shared))])) as world:
+    with contextlib.closing(CoreWorld([VehicleSetup(configuration)], recorder=recorder)) as world:
         world._clock.limit(END_US)
         with contextlib.closing(Listener(port_of(instance))) as autopilot:
             autopilot.start(last_answer)
@@ -99,13 +124,25 @@ def flown(instance, speed_factor=0.0, answered=answer, **changes):
     (0.9, {'imu': {'gyro_turn_on_bias': 0.01, 'accel_random_walk': 0.01, 'accel_range': 12.0}}),
     (0.9, {'barometer': {'wind_pressure_coefficient': 0.1, 'warm_up_pa': 30.0}}),
     (0.9, {'': {'gravity_model': 'wgs84', 'ground_slope_deg': 5.0}}),
+    (0.9, {'recorder': {'every': 3, 'flush_us': 60_000, 'split_duration_s': 0.3}}),
 ], ids=str)
-def test_it_is_the_same_flight_with_the_same_frames(share, changes, instance):
-    ahead, one_by_one = flown(instance, **changes), flown(instance, SOON, **changes)
+def test_it_is_the_same_flight_with_the_same_frames(share, changes, instance, tmp_path):
+    ahead = flown(instance, folder=tmp_path / 'ahead', **changes)
+    one_by_one = flown(instance, SOON, folder=tmp_path / 'one_by_one', **changes)
     assert [pair for pair in zip(ahead[0], one_by_one[0]) if pair[0] != pair[1]][:1] == []
     assert ahead[:2] == one_by_one[:2]
     assert ahead[2] == one_by_one[2] == ''
     assert ahead[3] >= share and one_by_one[3] == 0
+    assert recorded(tmp_path / 'ahead') == recorded(tmp_path / 'one_by_one')
+
+
+def test_steps_are_recorded_as_rows(instance, tmp_path, monkeypatch):
+    rows = []
+    monkeypatch.setattr(CoreRecorder, 'send_rows', lambda self, members, first_us, step_us, count, *
+                        others: rows.append(count) or self._steps.send_rows(
+                            members, first_us, step_us, count, *others))
+    flown(instance, folder=tmp_path / 'bag')
+    assert sum(rows) > 0.5 * END_US / STEP_US
 
 
 def test_what_is_not_as_usual_is_read_in_python(instance):

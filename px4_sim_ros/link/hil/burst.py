@@ -155,6 +155,25 @@ class Burst:
         return self._bursts.command(step)
 
     @property
+    def rows(self) -> np.ndarray:
+        """All numbers of each of the steps."""
+        return self._bursts.arrays.rows[:self.begun]
+
+    def values_of(self, row: np.ndarray) -> Outputs | None:
+        """Return all values with the numbers of a row; None if a scenario puts out others."""
+        if any(self._bursts.still):
+            return None
+        values: Outputs = {}
+        for slot in self.taken:
+            values |= self._bursts.output_of(slot, row, 0)         # when all are due
+        return values | self._bursts.command_of(row)
+
+    def period_us(self, topic: str) -> int:
+        """Return how often a value of those comes."""
+        return next((slot.period_us for slot in self.taken if topic in slot.outputs),
+                    self._bursts.step_us)
+
+    @property
     def frames(self) -> bytes:
         """The frames of the last step."""
         return self._bursts.frames()
@@ -456,11 +475,15 @@ class Bursts:
             is_valid=self.numbers[code.ENDED] != code.DIVERGED)
 
     def output(self, slot: BlockSlot, step: int, time_us: int) -> Outputs:
-        """Return the outputs of a block that compiled code has."""
+        """Return the outputs of a block that compiled code has, in a step."""
+        return self.output_of(slot, self.arrays.rows[step], time_us)
+
+    def output_of(self, slot: BlockSlot, numbers: np.ndarray, time_us: int) -> Outputs:
+        """Return the outputs of such a block with the numbers of a row."""
         block: typing.Any = slot.block
         if slot is self.cast.taken[0]:
-            return self._dynamics.outputs_of(self.arrays.rows[step, :self._size], time_us)
-        row = self.arrays.rows[step, self._size:].tolist()
+            return self._dynamics.outputs_of(numbers[:self._size], time_us)
+        row = numbers[self._size:].tolist()
         model = block.model
         if model is self._imu:
             return {block.output: model.sample(time_us, tuple(row[:3]), tuple(row[3:6]))}
@@ -471,8 +494,12 @@ class Bursts:
 
     def command(self, step: int) -> Outputs:
         """Return the command of a step."""
+        return self.command_of(self.arrays.rows[step])
+
+    def command_of(self, numbers: np.ndarray) -> Outputs:
+        """Return the command in a row."""
         return {COMMAND: self._vehicle.as_references(
-            self.arrays.rows[step, self._size + code.ROW:].tolist())}
+            numbers[self._size + code.ROW:].tolist())}
 
     def frames(self) -> bytes:
         """Return the frames of the last step."""

@@ -42,12 +42,23 @@ _MESSAGE = struct.Struct('<BQHIQQ')
 _BEGINNING = struct.Struct('<BQ')
 _OPCODE_AND_LENGTH = _BEGINNING.size
 _MESSAGE_LENGTH = _MESSAGE.size - _OPCODE_AND_LENGTH
+FIELDS_AT, MESSAGE_AT = _OPCODE_AND_LENGTH, _MESSAGE.size
+"""Where in a record its channel is, and where its message."""
 BEFORE_MESSAGE = Before(
     lambda size: _BEGINNING.pack(Opcode.MESSAGE, _MESSAGE_LENGTH + size), 'HIQQ')
 """What a record has before its message: channel, number in it, and twice the time in ns."""
 
 # Channel, and the whole record.
 MessageRecord = tuple[int, bytes]
+
+
+class Rows(typing.NamedTuple):
+    """Records that follow one another."""
+
+    data: bytes
+    places: list[tuple[int, list[int]]]        # by channel: times in ns, and offsets in the chunk
+
+
 _INDEX = struct.Struct('<BQHI')
 # Opcode, length of what follows; first and last time, uncompressed size and check sum.
 _CHUNK = struct.Struct('<BQQQQI')
@@ -150,6 +161,24 @@ class McapFile:
             count += 1
             if self._size > self._chunk_bytes:
                 self._write_chunk()
+        return count
+
+    def add_rows(self, lay_out: typing.Callable[[int], Rows]) -> int:
+        """Add records to the chunk; return how many.
+
+        :param lay_out: returns them, from the offset of the first one in the chunk
+        :raises OSError: the chunk was full and cannot be written
+        """
+        data, places = lay_out(self._size)
+        count = 0
+        for channel, its in places:
+            self._index[channel] += its
+            count += len(its) // 2
+        self._parts.append(data)
+        self._size += len(data)
+        self._check_sum = zlib.crc32(data, self._check_sum)
+        if self._size > self._chunk_bytes:
+            self._write_chunk()
         return count
 
     def flush(self) -> None:

@@ -3,6 +3,7 @@
 """Records outputs of blocks by value, in the process and in the thread that runs the steps."""
 from __future__ import annotations
 
+import functools
 import math
 import time
 import typing
@@ -13,6 +14,7 @@ from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag.mcap_file import BEFORE_MESSAGE, MessageRecord
 from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.step_rows import Members, StepRows
 from px4_sim_ros.recording.bag.writer import NS_PER_US, BagWriter, Channel
 from px4_sim_ros.step.graph import COMMAND, Graph
 from px4_sim_ros.step.lane import Output
@@ -28,7 +30,7 @@ class StepRecords:
     ) -> None:
         self._channels = channels
         # By vehicle and the topic that blocks know a value by.
-        self._publications = {vehicle: publications_of(*its, vehicle, BEFORE_MESSAGE)
+        self.publications = {vehicle: publications_of(*its, vehicle, BEFORE_MESSAGE)
                               for vehicle, its in vehicles.items()}
         # The same of values that have come: where a message goes, how often, and what makes it.
         self._recorded: dict[str, dict[str, list[tuple[Channel, int, Packer]]]] = {
@@ -46,7 +48,7 @@ class StepRecords:
                 if name not in recorded:
                     recorded[name] = [
                         (self._channels[its.topic], its.period_us, its.encode.packer(value))
-                        for its in self._publications[vehicle][name]]
+                        for its in self.publications[vehicle][name]]
                 for channel, period_us, packed in recorded[name]:
                     if not time_us % period_us and (number := channel.take()) is not None:
                         channel_id = channel.id
@@ -74,6 +76,7 @@ class StepWriter:
         self._writer, self._on_failure = writer, on_failure
         # The clock is of no vehicle.
         self._records = StepRecords({'': (graph, world), **(vehicles or {})}, writer.channels)
+        self._rows = StepRows(self._records.publications, writer.channels)
         self._vehicles = tuple(vehicles or ('',))
         self._presences = presences or PresenceSchedule()
         self._commands = 0                 # that have come of the step
@@ -101,6 +104,30 @@ class StepWriter:
                 continue                   # the first may be the last without vehicles
             if self._commands == self._presences.count(self._vehicles, time_us):
                 self._end_step()
+
+    def rows_possible(self, members: Members, first_us: int, step_us: int, count: int) -> int:
+        """Return how many of steps `send_rows` can write, from the first of them on."""
+        if self._step or not self._is_open:
+            return 0
+        # Between two flushes of the file.
+        flush_us = self._writer.flush_after_us(first_us)
+        return self._rows.possible(
+            members, first_us, step_us, min(count, (flush_us - first_us) // step_us + 1))
+
+    def send_rows(
+        self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
+    ) -> None:
+        """Write steps that are complete, of which all numbers are in rows.
+
+        :param first_row: that of the motion of the first of them
+        """
+        self.complete_us = first_us + (count - 1) * step_us
+        try:
+            self._writer.write_rows(first_us, self.complete_us, functools.partial(
+                self._rows.of, members, first_us, step_us, count, first_row))
+        except OSError as error:
+            self._fail(error)
+        self._write_later(self.complete_us)
 
     def _end_step(self) -> None:
         step, self._step = self._step, []

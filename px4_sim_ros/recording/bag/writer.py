@@ -15,6 +15,7 @@ from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.mcap_file import (
     McapFile,
     MessageRecord,
+    Rows,
     end_without_summary,
     message_record,
 )
@@ -152,18 +153,40 @@ class BagWriter:
         :param records: they are asked for when what was before is counted
         :raises OSError: a flush has failed
         """
-        if time_us > self.flush_at_us:
-            self._flush_before(time_us)
+        self._write(time_us, time_us, lambda: self._file.add_all(time_us * NS_PER_US, records))
+
+    def write_rows(
+        self, first_us: int, last_us: int, lay_out: typing.Callable[[int], Rows],
+    ) -> None:
+        """Write records of several times, all of them up to `flush_after_us` of the first.
+
+        :param lay_out: returns them when what was before is counted, see `McapFile.add_rows`
+        :raises OSError: a flush has failed
+        """
+        self._write(first_us, last_us, lambda: self._file.add_rows(lay_out))
+
+    def _write(
+        self, first_us: int, last_us: int, add: typing.Callable[[], int],
+    ) -> None:
+        if first_us > self.flush_at_us:
+            self._flush_before(first_us)
         try:
-            count = self._file.add_all(time_us * NS_PER_US, records)
+            count = add()
         except OSError:      # a chunk was full and was flushed
             self._truncate()
             raise
         if count:
-            self._last_us = time_us
+            self._last_us = last_us
             if not self._in_file:
-                self._files[-1].first_us = time_us
+                self._files[-1].first_us = first_us
             self._in_file += count
+
+    def flush_after_us(self, time_us: int) -> int:
+        """Return the time after which the next flush is, when all up to a time is written."""
+        if time_us <= self.flush_at_us:
+            return self.flush_at_us
+        flush_us = self._parameters.flush_us
+        return time_us if self._is_full(time_us) else time_us - time_us % flush_us + flush_us
 
     def _flush_before(self, time_us: int) -> None:
         """Flush what is of the times before; begin another file if that is full."""

@@ -1,0 +1,248 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Records of steps that were taken at once, laid out by machine code from rows of numbers.
+
+A record differs from that of the step before in its times and its number, and in numbers that
+stand in a row. Where they stand is found with rows whose numbers are their own places: what turns
+a row into messages stays where it is.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import typing
+
+import numpy as np
+
+from px4_sim_ros.jit import machine_code
+from px4_sim_ros.jit.code_cache import IS_PLAIN, ROWS, is_kept
+from px4_sim_ros.messages.codec import Encoder
+from px4_sim_ros.messages.publications import Publication
+from px4_sim_ros.messages.stamps import STAMP_OFFSET
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.bag.mcap_file import FIELDS_AT, MESSAGE_AT, Rows
+from px4_sim_ros.step.block import Ahead
+from px4_sim_ros.step.graph import CLOCK, COMMAND
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.recording.bag.writer import Channel
+
+NS_PER_US = 1000
+_MOST_STEPS = 64
+# Numbers of a topic: when it is due, of how many messages one is recorded and how many there were;
+# its channel; where its first record is and its bytes; where its columns are in the table, how
+# many; the row of a step, counted from that of its motion; and how many were laid out.
+(_PERIOD_US, _EVERY, _SEEN, _CHANNEL, _AT, _SIZE, _FIRST, _COLUMNS, _ROW, _FOUND,
+ _NUMBERS) = range(11)
+
+Members = typing.Sequence[tuple[str, Ahead]]
+"""The vehicles of a step, in their order."""
+
+
+class StepRows:
+    """Lays out the records of steps of which all numbers are in rows."""
+
+    def __init__(
+        self, publications: typing.Mapping[str, typing.Mapping[str, list[Publication]]],
+        channels: typing.Mapping[str, Channel],
+    ) -> None:
+        """Begin without vehicles.
+
+        :param publications: by vehicle and the topic that blocks know a value by
+        """
+        self._publications, self._channels = publications, channels
+        self._known: list[typing.Any] = []         # what the jobs were made for
+
+    def possible(self, members: Members, first_us: int, step_us: int, count: int) -> int:
+        """Return how many of steps can be laid out, from the first of them on."""
+        if not _is_there():
+            return 0
+        known = [ahead.taken for _, ahead in members]
+        if len(known) != len(self._known) or any(
+                one is not other for one, other in zip(known, self._known)):
+            self._known = known
+            self._lay_out(members)
+        if not self._is_possible:
+            return 0
+        for period_us in self._other_periods_us:
+            count = min(count, (-first_us % period_us) // step_us)
+        return min(count, _MOST_STEPS)
+
+    def _lay_out(self, members: Members) -> None:
+        """Find out where the numbers of each topic stand."""
+        self._taken: list[Channel] = []
+        self._other_periods_us: list[int] = []
+        jobs: list[list[int]] = []
+        columns: list[tuple[int, int]] = []
+        templates, base = b'', 0
+        sources: list[tuple[str, dict[str, tuple[typing.Any, ...]]]] = [
+            ('', {CLOCK: (0, None, None, 0)})]
+        self._is_possible = True
+        for vehicle, ahead in members:
+            width = ahead.rows.shape[1]
+            places = np.arange(base, base + width, dtype=float)
+            found = [ahead.values_of(row) for row in (
+                ahead.rows[0], places, places + _APART)]
+            if found[0] is None or found[1] is None or found[2] is None:
+                self._is_possible = False
+                return
+            sources.append((vehicle, {
+                name: (value, found[1][name], found[2][name], ahead.period_us(name))
+                for name, value in found[0].items()}))
+            base += width
+        for vehicle, values in sources:
+            for name, (value, place, other, period_us) in values.items():
+                for its in self._publications[vehicle][name]:
+                    due_us = math.lcm(its.period_us, period_us or 1)
+                    made = _template(its, value, place, other)
+                    if made is None:
+                        self._other_periods_us.append(due_us)
+                        continue
+                    record, where = made
+                    channel = self._channels[its.topic]
+                    self._taken.append(channel)
+                    jobs.append([due_us, channel.every, 0, 0, len(templates), len(record),
+                                 len(columns), len(where), name == COMMAND, 0])
+                    columns += where
+                    templates += record
+        self._jobs = np.array(jobs, np.int64)
+        self._columns = np.array(columns or [(0, 0)], np.int64)
+        self._templates = np.frombuffer(templates, np.uint8).copy()
+        self._out = np.zeros(_MOST_STEPS * len(templates), np.uint8)
+        self._places = np.zeros((len(jobs), _MOST_STEPS, 2), np.int64)
+        self._sizes = np.array([0] * 7 + [*self._columns.shape, len(jobs), len(templates)])
+        self._addresses = [array.ctypes.data for array in (
+            self._jobs, self._columns, self._templates, self._out, self._places, self._sizes)]
+
+    def of(
+        self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
+        begin: int,
+    ) -> Rows:
+        """Lay out so many steps, which are possible.
+
+        :param first_row: that of the motion of the first of them
+        :param begin: the offset of the first record in the chunk
+        """
+        jobs, sizes = self._jobs.data, self._sizes.data        # quick for single numbers
+        for i, channel in enumerate(self._taken):
+            jobs[i, _SEEN], jobs[i, _CHANNEL] = channel.seen, channel.id
+        rows = [ahead.rows for _, ahead in members]
+        numbers = rows[0] if len(rows) == 1 else np.hstack(rows)
+        assert numbers.flags.c_contiguous
+        given = (*numbers.shape, first_us, step_us, count, first_row, begin)
+        for i, number in enumerate(given):
+            sizes[i] = number
+        size = _function()(numbers.ctypes.data, *self._addresses)
+        places = []
+        for i, channel in enumerate(self._taken):
+            channel.seen = jobs[i, _SEEN]
+            if found := jobs[i, _FOUND]:
+                places.append((channel.id, self._places[i, :found].ravel().tolist()))
+        return Rows(self._out[:size].tobytes(), places)
+
+
+# More than any place of a row.
+_APART = 1_000_000.0
+
+
+def _template(
+    publication: Publication, value: typing.Any, place: typing.Any, other: typing.Any,
+) -> tuple[bytes, list[tuple[int, int]]] | None:
+    """Return a record, and which of its 64-bit numbers stand where in a row.
+
+    None: not all of its numbers do.
+
+    :param place: the value from a row whose numbers are their places
+    :param other: the same, from one whose numbers are `_APART` from that
+    """
+    encode = publication.encode
+    if not isinstance(encode, Encoder):
+        return None
+    record = encode.packer(value)(0, value, (0, 0, 0, 0))
+    where = []
+    if place is not None:
+        for (at, form), one, two in zip(
+                encode.leaves, encode.numbers(place), encode.numbers(other)):
+            if one == two or (math.isnan(one) and math.isnan(two)):
+                continue
+            if form != 'd' or two - one != _APART or one != int(one):
+                return None
+            where.append((MESSAGE_AT + at, int(one)))
+    return record, where
+
+
+def _is_there() -> bool:
+    """Return whether there is machine code: to make it would hold the flight."""
+    return not IS_PLAIN and _is_kept()
+
+
+@functools.cache
+def _is_kept() -> bool:
+    return is_kept(ROWS)
+
+
+@functools.cache
+def _function() -> typing.Callable[..., int]:
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 7)(address())
+
+
+def address() -> int:
+    """Return the address of the machine code, which is made if none is kept."""
+    return machine_code.load(ROWS, _make)
+
+
+def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
+    """Return signature and function."""
+    t, carray = numba.types, numba.carray
+    integers, data = t.CPointer(t.int64), t.CPointer(t.uint8)
+
+    @numba.njit(error_model='numpy', _nrt=False)
+    def put(out, at, value, size):  # type: ignore[no-untyped-def]
+        for i in range(size):
+            out[at + i] = (value >> (8 * i)) & 0xFF
+
+    def entry(  # type: ignore[no-untyped-def]
+        rows_at, jobs_at, columns_at, templates_at, out_at, places_at, sizes_at,
+    ):
+        n_rows, width, first_us, step_us, count, row, begin = carray(sizes_at, 7)
+        n_columns, two, n_jobs, n_templates = carray(sizes_at, 11)[7:]
+        jobs, columns = carray(jobs_at, (n_jobs, _NUMBERS)), carray(columns_at, (n_columns, two))
+        templates = carray(templates_at, n_templates)
+        out = carray(out_at, _MOST_STEPS * n_templates)
+        rows = carray(rows_at, (n_rows, 8 * width))
+        places = carray(places_at, (n_jobs, _MOST_STEPS, 2))
+        size = 0
+        for j in range(n_jobs):
+            jobs[j, _FOUND] = 0
+        for step in range(count):
+            time_us = first_us + step * step_us
+            for j in range(n_jobs):
+                job = jobs[j]
+                if time_us % job[_PERIOD_US]:
+                    continue
+                seen, every = job[_SEEN], job[_EVERY]
+                job[_SEEN] = seen + 1
+                if every == 0 or seen % every:
+                    continue
+                for i in range(job[_SIZE]):
+                    out[size + i] = templates[job[_AT] + i]
+                fields = size + FIELDS_AT
+                put(out, fields, job[_CHANNEL], 2)
+                put(out, fields + 2, seen // every, 4)
+                put(out, fields + 6, time_us * NS_PER_US, 8)
+                put(out, fields + 14, time_us * NS_PER_US, 8)
+                stamp = size + MESSAGE_AT + STAMP_OFFSET
+                put(out, stamp, time_us // US_PER_S, 4)
+                put(out, stamp + 4, time_us % US_PER_S * NS_PER_US, 4)
+                for k in range(job[_FIRST], job[_FIRST] + job[_COLUMNS]):
+                    at, source = size + columns[k, 0], 8 * columns[k, 1]
+                    for i in range(8):
+                        out[at + i] = rows[row + step + job[_ROW], source + i]
+                places[j, job[_FOUND], 0] = time_us * NS_PER_US
+                places[j, job[_FOUND], 1] = begin + size
+                job[_FOUND] += 1
+                size += job[_SIZE]
+        return size
+
+    return t.int64(data, integers, integers, data, data, integers, integers), entry
