@@ -106,7 +106,7 @@ def _look_for_encounters(
     encounters: Encounters, world: typing.Callable[[], CoreWorld], names: typing.Sequence[str],
     take: typing.Callable[[Encounter], None],
 ) -> OnPlaces:
-    """Return what looks how near the vehicles are to each other."""
+    """Return a function that looks how near the vehicles are to each other."""
     def look(times_us: typing.Sequence[int], places_enu: typing.Mapping[str, np.ndarray]) -> None:
         away = np.full((len(times_us), 3), math.nan)
         positions_enu = np.stack([places_enu.get(name, away) for name in names], axis=1)

@@ -281,7 +281,7 @@ class Bursts:
         return int(until_us - time_us) // self.step_us
 
     def _plan_of(self, steps: int) -> _Plan:
-        """Return what there is in the last of so many steps."""
+        """Return the plan of so many steps: blocks that act in the last one."""
         cast, until_us = self.cast, self._given.time_us + steps * self.step_us
         acting = [slot for slot, act_us in self._given.acts_us if act_us == until_us]
         return _Plan(

@@ -270,7 +270,7 @@ class PilotBlock(Block):
 
     @property
     def _goes_on(self) -> bool:
-        """Whether time goes on after the mission: with a scenario it is that which ends it."""
+        """Whether time continues after the mission: a scenario ends it, if there is one."""
         return self._has_scenario or self._parameters.at_end == 'go_on'
 
     def _tell_failure(self, time_us: int) -> None:
