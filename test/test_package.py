@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -18,6 +19,7 @@ from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.spec import resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+COLCON = shutil.which('colcon')
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
 # What is imported, and the key in rosdistro's rosdep/python.yaml; looked up there on 2026-08-22.
 # Packages of ROS have their own names.
@@ -162,6 +164,31 @@ def test_colcon_builds_with_links(given, run_setup, tmp_path):
         (tmp_path / name).symlink_to(ROOT / name)
     linked = run_setup(tmp_path)
     assert linked['packages'] and linked == given
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.skipif(COLCON is None, reason='colcon is not installed (colcon-common-extensions)')
+def test_colcon_builds_a_workspace(tmp_path):
+    """Of ROS 2 the wheels are enough."""
+    (tmp_path / 'src').mkdir()
+    (tmp_path / 'src' / 'px4_sim_ros').symlink_to(ROOT)
+    environment = {**os.environ, 'PYTHONPATH': ''}
+    built = subprocess.run(
+        [COLCON, 'build', '--packages-select', 'px4_sim_ros'], cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    installed = tmp_path / 'install' / 'px4_sim_ros'
+    assert (installed / 'share/ament_index/resource_index/packages/px4_sim_ros').is_file()
+    assert (installed / 'share/px4_sim_ros/launch/iris.launch.py').is_file()
+    assert {path.name for path in (installed / 'lib/px4_sim_ros').iterdir()} >= {
+        'world', 'autopilot', 'autopilot_supervisor', 'px4_sim_ros', 'visualizer'}
+    used = subprocess.run(
+        ['bash', '-c', '. install/local_setup.bash && "$0" -c "import px4_sim_ros as it;'
+         ' print(it.__file__)" && "$0" -m px4_sim_ros list', sys.executable], cwd=tmp_path,
+        env=environment, capture_output=True, text=True, check=False)
+    assert used.returncode == 0, used.stderr
+    assert used.stdout.startswith(str(installed)) and 'iris' in used.stdout
 
 
 @pytest.mark.parametrize('builds', ['bdist_wheel', 'editable_wheel'])

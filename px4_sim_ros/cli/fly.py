@@ -61,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--px4-topics', nargs='?', const='', metavar='AWAITED',
                         help="PX4's own ROS 2 topics as a part of the step; with commas between"
                         ' them those to PX4 that are awaited, as trajectory_setpoint')
+    parser.add_argument('--agent', action='store_true', help="start eProsima's MicroXRCEAgent"
+                        ' beside PX4, for its topics outside the step')
     parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',

@@ -57,7 +57,7 @@ def spec_of(
         options.mode, options.autopilot, options.px4_dir, options.px4_schedule,
         options.params_file, _overrides(options, bag), base,
         MISSIONS, options.profile, options.namespace, options.node,
-        options.remap, options.viewer), fleet)
+        options.remap, options.viewer, options.agent), fleet)
     _check_viewer(options)
     if options.mode != 'core' or TOPICS_OF_PX4 in found.configuration.nodes:
         domain_claim.check_unclaimed()
@@ -147,6 +147,8 @@ def words_of(options: argparse.Namespace) -> list[str]:
             found += [_option(name), str(value)]
     if options.px4_topics is not None:
         found += [_option('px4_topics'), *filter(None, [options.px4_topics])]
+    if options.agent:
+        found.append('--agent')
     for name in _REPEATED:
         for value in getattr(options, name) or ():
             found += [_option(name), str(value)]

@@ -18,6 +18,7 @@ from px4_sim_ros.process import machine_locks
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.px4 import boot_parameters
 from px4_sim_ros.px4.sitl import (
+    AGENT_PORT,
     CONSOLE,
     PARAMETER,
     Px4Process,
@@ -25,12 +26,8 @@ from px4_sim_ros.px4.sitl import (
     check_socket,
     new_run_folder,
 )
-from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.flight_spec import VehicleSpec
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
-
-if typing.TYPE_CHECKING:       # a flight without PX4's own topics does without their block
-    from px4_sim_ros.link.xrce.block import TopicsParameters
 
 
 def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
@@ -41,8 +38,8 @@ def claim(vehicles: typing.Sequence[VehicleSpec]) -> contextlib.ExitStack:
                 check_run_folder()
                 check_socket(vehicle.hil.instance)
             check_ports(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
-            if (topics := _topics(vehicle.configuration)) is not None:
-                check_port_is_free('UDP', LOCAL, topics.its_port)
+            if (port := _agent_port(vehicle)) is not None:
+                check_port_is_free('UDP', LOCAL, port)
         return held.pop_all()
 
 
@@ -87,25 +84,25 @@ def start_autopilot(
     for remark in remarks:
         _say(remark)
     return Px4Process(
-        px4, instance, {**ours, **_of_topics(configuration), **its, **(environment or {})},
+        px4, instance, {**ours, **_of_topics(vehicle), **its, **(environment or {})},
         run_folder)
 
 
-def _topics(configuration: Configuration) -> TopicsParameters | None:
-    """Return the parameters of PX4's own topics, None for a flight without them."""
-    if TOPICS_OF_PX4 not in configuration.nodes:
-        return None
-    from px4_sim_ros.link.xrce.block import TopicsParameters
-    return configuration.of_node(TOPICS_OF_PX4, TopicsParameters)
+def _agent_port(vehicle: VehicleSpec) -> int | None:
+    """Return the UDP port of the agent of PX4's own topics, None for a flight without one."""
+    if TOPICS_OF_PX4 in vehicle.configuration.nodes:
+        from px4_sim_ros.link.xrce.block import TopicsParameters
+        return vehicle.configuration.of_node(TOPICS_OF_PX4, TopicsParameters).its_port
+    return AGENT_PORT + vehicle.hil.instance if vehicle.px4 and vehicle.px4.agent else None
 
 
-def _of_topics(configuration: Configuration) -> dict[str, str]:
-    """Return how the client of PX4's own topics finds the agent in the step."""
-    topics = _topics(configuration)
-    if topics is None:
+def _of_topics(vehicle: VehicleSpec) -> dict[str, str]:
+    """Return how the client of PX4's own topics finds its agent."""
+    port = _agent_port(vehicle)
+    if port is None:
         return {}
     # A stamp of PX4 is the time of its step: there is nothing to synchronise.
-    return {'PX4_UXRCE_DDS_PORT': str(topics.its_port), f'{PARAMETER}UXRCE_DDS_SYNCT': '0'}
+    return {'PX4_UXRCE_DDS_PORT': str(port), f'{PARAMETER}UXRCE_DDS_SYNCT': '0'}
 
 
 def _vehicle_file(vehicle: VehicleSpec, folder: pathlib.Path) -> str:

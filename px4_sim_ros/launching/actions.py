@@ -81,7 +81,8 @@ def options_of(
         {} if vehicle is None else {'': {'vehicle': vehicle}}, {'embedded': 'square'},
         given['profile'], given.get('namespace', ''),
         given['nodes'].split(',') if given['nodes'] else (),
-        given['remap'].split(',') if given.get('remap') else ())
+        given['remap'].split(',') if given.get('remap') else (),
+        agent=given['agent'] == 'true')
 
 
 def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
@@ -238,6 +239,8 @@ def _autopilot(
     arguments = ['--run', str(run), *(['--member', name] if name else [])]
     if px4 is not None:
         arguments += ['--px4-build', str(px4.build), '--px4-schedule', px4.schedule]
+        if px4.agent:
+            arguments.append('--agent')
         if px4.core_instance is not None:
             arguments += ['--core-instance', str(px4.core_instance)]
     what = 'px4' if px4 else 'autopilot'

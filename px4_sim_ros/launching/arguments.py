@@ -57,6 +57,9 @@ ARGUMENTS: dict[str, Argument] = {
     'px4_topics': Argument(
         'false', "PX4's own ROS 2 topics as a part of the step, without an agent; or, with commas"
         ' between them, those to PX4 that are awaited, as offboard_control_mode.'),
+    'agent': Argument(
+        'false', "Start eProsima's MicroXRCEAgent beside PX4, for its topics outside the step.",
+        ('false', 'true')),
     'record': Argument(
         '', 'Folder that becomes a rosbag2 bag of all messages; it must not exist yet.'),
     'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
@@ -87,6 +90,6 @@ FLEET_ARGUMENTS: dict[str, Argument] = {
         ('composed', 'separate')),
     **{name: ARGUMENTS[name] for name in (
         'autopilot', 'vehicle', 'wind', 'profile', 'px4_dir', 'px4_schedule', 'mission',
-        'instance', 'speed_factor', 'paused', 'seed', 'px4_topics', 'record', 'params_file',
-        'nodes', 'rviz', 'publish_tf', 'log_level')},
+        'instance', 'speed_factor', 'paused', 'seed', 'px4_topics', 'agent', 'record',
+        'params_file', 'nodes', 'rviz', 'publish_tf', 'log_level')},
 }

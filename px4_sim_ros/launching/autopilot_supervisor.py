@@ -158,6 +158,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot runs')
     add_schedule_argument(parser)
+    parser.add_argument('--agent', action='store_true', help='with an XRCE agent beside PX4')
     parser.add_argument('--core-instance', type=int, help='whose core a PX4 is on; its own')
     options = parser.parse_args(own_arguments(arguments))
     try:
@@ -183,6 +184,7 @@ def _vehicle(options: argparse.Namespace) -> VehicleSpec:
         px4 = dataclasses.replace(
             Px4.find(options.px4_build, options.px4_schedule),
             core_instance=options.core_instance)
+        px4 = px4.with_agent() if options.agent else px4
     return VehicleSpec(run.configuration({}), 'px4' if px4 else 'embedded', px4, options.member,
                        run.namespace, run.presence)
 

@@ -36,6 +36,10 @@ class Px4Definitions:
         self.folder = pathlib.Path(folder) if folder else installed_folder()
         self._texts: dict[str, str] = {}
 
+    def know(self, type_name: str, text: str) -> None:
+        """Take a definition with all that it refers to from elsewhere."""
+        self._texts[type_name] = text
+
     def lines(self, name: str) -> tuple[str, ...]:
         """Return fields and constants of a message.
 
@@ -45,9 +49,7 @@ class Px4Definitions:
         folders = () if self.folder is None else (self.folder, self.folder / 'versioned')
         for path in (folder / f'{name}.msg' for folder in folders):
             if path.is_file():
-                lines = (line.partition('#')[0].strip()
-                         for line in path.read_text(encoding='utf-8').splitlines())
-                return tuple(filter(None, lines))
+                return _lines(path.read_text(encoding='utf-8'))
         where = self.folder or 'an installed px4_msgs'
         raise ParameterError(f'message {name!r}: must be one of those in {where}')
 
@@ -61,7 +63,7 @@ class Px4Definitions:
             name = wanted.pop(0)
             if name not in found:
                 found.append(name)
-                wanted += _references(self.lines(name))
+                wanted += references(self.lines(name))
         return found
 
     def text(self, type_name: str) -> str:
@@ -75,15 +77,46 @@ class Px4Definitions:
         text = self.text(type_name)
         return str(store_of({type_name: text}).hash_rihs01(type_name)) if text else ''
 
+    def services(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Return the fields of request and response of each service, by name."""
+        found = {}
+        for path in sorted((self.folder.parent / 'srv').glob('*.srv')) if self.folder else ():
+            request, _, response = path.read_text(encoding='utf-8').partition('---')
+            found[path.stem] = _lines(request), _lines(response)
+        return found
+
+    def service_bytes(self, type_name: str) -> tuple[int, int] | None:
+        """Return how long request and response of a service are as CDR; None: it is not known.
+
+        All messages of PX4 have a fixed length.
+        """
+        name = type_name.rpartition('/')[2]
+        try:
+            texts = {f'{PACKAGE}/msg/{name}_{i}': self._with_others(lines)
+                     for i, lines in enumerate(self.services()[name])}
+        except (KeyError, ParameterError):
+            return None
+        store = store_of(texts)
+        request, response = (_end(store, name, 0) for name in texts)
+        return request, response
+
     def _text(self, type_name: str) -> str:
         package, _, name = type_name.partition('/msg/')
         if package != PACKAGE:
             return ''
         try:
-            first, *others = self.with_parts(name)
+            return self._with_others(self.lines(name))
         except ParameterError:
             return ''
-        return _text(self.lines(first)) + ''.join(
+
+    def _with_others(self, lines: typing.Iterable[str]) -> str:
+        """Return lines with the definitions that they refer to (`ros2msg`).
+
+        :raises ParameterError: one of them is not known
+        """
+        lines = tuple(lines)
+        others = dict.fromkeys(part for its in references(lines) for part in self.with_parts(its))
+        return _text(lines) + ''.join(
             f'{_SEPARATOR}MSG: {PACKAGE}/{other}\n{_text(self.lines(other))}' for other in others)
 
 
@@ -96,12 +129,37 @@ def store_of(definitions: typing.Mapping[str, str]) -> typing.Any:
     return store
 
 
+def _lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a definition without comments."""
+    return tuple(filter(None, (line.partition('#')[0].strip() for line in text.splitlines())))
+
+
+_BYTES = {'bool': 1, 'byte': 1, 'char': 1, 'octet': 1, 'int8': 1, 'uint8': 1, 'int16': 2,
+          'uint16': 2, 'int32': 4, 'uint32': 4, 'float32': 4, 'int64': 8, 'uint64': 8, 'float64': 8}
+
+
+def _end(store: typing.Any, name: str, at: int) -> int:
+    """Return where a message of a fixed length ends as CDR, given where it begins."""
+    from rosbags.interfaces import Nodetype
+    for _, (kind, its) in store.fielddefs[name][1]:
+        count = 1
+        if kind == Nodetype.ARRAY:
+            (kind, its), count = its
+        for _ in range(count):
+            if kind == Nodetype.NAME:
+                at = _end(store, its, at)
+            else:
+                size = _BYTES[its[0]]
+                at += -at % size + size
+    return at
+
+
 def _text(lines: typing.Iterable[str]) -> str:
     """Return lines with the fields first, where some tools look for them."""
     return ''.join(f'{line}\n' for line in sorted(lines, key=lambda line: '=' in line))
 
 
-def _references(lines: typing.Iterable[str]) -> list[str]:
+def references(lines: typing.Iterable[str]) -> list[str]:
     """Return the names of other messages that fields are of."""
     found = (_FIELD.match(line) for line in lines if '=' not in line)
     return [match[1].rpartition('/')[2] for match in found

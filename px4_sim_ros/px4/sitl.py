@@ -65,6 +65,10 @@ ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-co
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
 PARAMETER = 'PX4_PARAM_'
 """The name of a variable that sets a parameter of PX4 begins with it."""
+# eProsima's agent, as its sources name it, and its package for snap.
+_AGENTS = 'MicroXRCEAgent', 'micro-xrce-dds-agent'
+AGENT_PORT = 8888
+"""The UDP port of the XRCE agent of instance 0; that of instance N is so many higher."""
 _PRIORITY = 50
 # A thread that keeps the core to itself for so long never sleeps: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
@@ -81,6 +85,7 @@ class Px4:
     schedule: str = ONE_CORE
     core_instance: int | None = None       # whose core it is on; None: that of its own instance
     of_recording: tuple[tuple[str, str], ...] = ()     # variables of a flight that is flown again
+    agent: str = ''        # the program of the XRCE agent that is started beside it
     # That there are: the thread that starts it in flight may keep off some of them.
     cores: frozenset[int] = dataclasses.field(
         default_factory=lambda: frozenset(os.sched_getaffinity(0)), compare=False)
@@ -97,10 +102,24 @@ class Px4:
             raise ParameterError(f'px4_schedule = {REPEATABLE}: {wrong}')
         return cls(build_of(px4_dir), schedule or (ONE_CORE if wrong else REPEATABLE))
 
+    def with_agent(self) -> Px4:
+        """Return it with eProsima's agent beside it.
+
+        :raises ParameterError: that is not installed
+        """
+        for name in _AGENTS:
+            if found := shutil.which(name):
+                return dataclasses.replace(self, agent=found)
+        raise ParameterError(
+            f'agent = True: {_AGENTS[0]} is not installed; build eProsima\'s Micro-XRCE-DDS-Agent,'
+            ' or take px4_topics, which needs none')
+
     def command(self, instance: int) -> list[str]:
-        """Return the command that starts it in its run folder."""
+        """Return the command that starts it in its run folder, with the agent in its session."""
+        agent = shlex.join([self.agent, 'udp4', '-p', str(AGENT_PORT + instance)])
+        beside = ['sh', '-c', f'{agent} >agent.log 2>&1 & exec "$@"', 'px4'] if self.agent else []
         return [
-            *self._prefix(instance),
+            *beside, *self._prefix(instance),
             str(self.build / BINARY), '-d', '-i', str(instance), '-w', '.',
             '-s', 'etc/init.d-posix/rcS', str(self.build / FILES)]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.messages.truth import references_in
 from px4_sim_ros.model.environment.downwash import Wake
 from px4_sim_ros.model.errors import within
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.timebase import is_due, seconds_text
-from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.spec.run_parameters import PlayerParameters
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKES
@@ -22,6 +23,22 @@ def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
     for message in bag.messages():
         if message.topic == COMMAND:
             yield message.time_us, references_in(bag.decode(message))
+
+
+def _with_px4(
+    bag: BagReader,
+) -> typing.Iterator[tuple[int, tuple[float, ...], list[Message]]]:
+    """Yield time and references of the commands, and what PX4 has said in that step."""
+    step: tuple[int, tuple[float, ...], list[Message]] | None = None
+    for message in bag.messages():
+        if message.topic == COMMAND:
+            if step is not None:
+                yield step
+            step = message.time_us, references_in(bag.decode(message)), []
+        elif step is not None and bag.is_added(message.topic):
+            step[2].append(message)
+    if step is not None:
+        yield step
 
 
 def faults(bag: BagReader) -> typing.Iterator[tuple[int, Faults]]:
@@ -92,18 +109,26 @@ class PlaybackBlock(Block):
         super().__init__(configuration)
         self._bag = _opened(configuration)
         self._held_us = 0
+        self.publish: typing.Callable[[Topic, bytes, str], None] | None = None
+        """Is given PX4's own messages, before their step is over, with their definitions."""
 
     def reset(self) -> None:
         """Begin with the first command; the bag is read step by step, for it may be long."""
-        self._commands = commands(self._bag)
+        self._commands = (_with_px4(self._bag) if self.publish is not None
+                          else ((*command, []) for command in commands(self._bag)))
         self._held_us = 0
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Return the command of this time; at the end of the recording hold the step."""
-        recorded_us, references_rad_s = next(self._commands, (0, ()))
+        recorded_us, references_rad_s, of_px4 = next(self._commands, (0, (), []))
         if recorded_us != time_us:
             self._held_us = time_us
             return None
+        for message in of_px4:
+            assert self.publish is not None, 'otherwise there are none'
+            kind, definition = self._bag.type_of_added(message.topic)
+            self.publish(
+                Topic(self._bag.run.full_name(message.topic), kind), message.data, definition)
         return {COMMAND: references_rad_s}
 
     def finish(self, time_us: int) -> Outputs | None:

@@ -19,7 +19,7 @@ from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.px4 import boot_parameters
 from px4_sim_ros.px4.installed import check_airframe
-from px4_sim_ros.px4.sitl import ONE_CORE, Px4, world_parameters
+from px4_sim_ros.px4.sitl import ONE_CORE, REPEATABLE, Px4, world_parameters
 from px4_sim_ros.spec import node_overrides, remapping
 from px4_sim_ros.spec.configuration import (
     Configuration,
@@ -88,6 +88,8 @@ class VehicleSpec:
         if self.px4 is not None:
             with within(f'vehicle {self.configuration.vehicle.name}'):
                 check_airframe(self.px4.build, self.configuration.vehicle.px4_airframe)
+            if self.px4.agent and TOPICS_OF_PX4 in self.configuration.nodes:
+                raise ParameterError('agent = True: px4_topics is the agent; take one of them')
             boot_parameters.environment(
                 self.px4, self.configuration.vehicle, self.configuration.scenario)
         elif self.scenario is not None and self.scenario.px4_parameters:
@@ -175,12 +177,18 @@ class Options:
     node: typing.Sequence[str] = ()                    # NAME=MODULE:CLASS
     remap: typing.Sequence[str] = ()
     viewer: str | None = None
+    agent: bool = False                                # an XRCE agent beside each PX4
     files: Files = dataclasses.field(default_factory=Files)
 
     @functools.cached_property
     def px4(self) -> Px4:
         """The PX4 that flies where the autopilot is PX4."""
-        return Px4.find(self.px4_dir, self.px4_schedule)
+        if not self.agent:
+            return Px4.find(self.px4_dir, self.px4_schedule)
+        if self.px4_schedule == REPEATABLE:
+            raise ParameterError(f'px4_schedule = {REPEATABLE}: an agent works by the wall clock;'
+                                 f' fly without it, or with px4_schedule {ONE_CORE}')
+        return Px4.find(self.px4_dir, self.px4_schedule or ONE_CORE).with_agent()
 
     def base_of(self, autopilot: str) -> Settings:
         """Return the parameters under all else of a vehicle with an autopilot."""
@@ -193,6 +201,9 @@ class Options:
 
 def flight_of(options: Options, fleet: Fleet | None = None) -> FlightSpec:
     """Return the flight that is asked for."""
+    if options.agent and options.autopilot != 'px4':
+        raise ParameterError('agent = True: it is for a PX4 that is started here; fly with the'
+                             ' autopilot px4')
     if fleet is not None:
         return _of_fleet(options, fleet)
     configuration = load_configuration(

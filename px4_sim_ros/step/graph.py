@@ -228,7 +228,8 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              ('ground_truth/odom', 'ground_truth/accel', *_MEASURED, FAULTS),
              node='px4_sim_ros.ros.nodes.hil_bridge:HilBridgeNode'),
     NodeSpec('player', 'px4_sim_ros.recording.playback:PlaybackBlock',
-             'px4_sim_ros.spec.run_parameters:PlayerParameters', _MEASURED, optional=True),
+             'px4_sim_ros.spec.run_parameters:PlayerParameters', _MEASURED, optional=True,
+             node='px4_sim_ros.ros.nodes.player:PlayerNode'),
     NodeSpec('recorder', '', 'px4_sim_ros.spec.run_parameters:RecorderParameters', tuple(TOPICS),
              optional=True, node='px4_sim_ros.ros.nodes.recorder:RecorderNode'),
 )}

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,12 +13,13 @@ import sys
 
 import numpy as np
 import pytest
-from commands import command, run, running, wait_for_line, write_hop
+from commands import command, interrupt, run, running, wait_for_line, write_hop
 from px4_flight import NEEDS_FIFO
+from workspace import ROS2, needs_workspace
 
-from px4_sim_ros.link.xrce.agent import PORT
+from px4_sim_ros.link.ports import check_port_is_free
 from px4_sim_ros.process import domain_claim
-from px4_sim_ros.px4.sitl import Px4
+from px4_sim_ros.px4.sitl import AGENT_PORT, Px4
 from px4_sim_ros.recording.analysis.export import read_table
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.spec.ros_environment import ros_environment
@@ -26,6 +28,74 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
 INSTANCE = 6
 AWAITED = 'offboard_control_mode,trajectory_setpoint'
 STEP_US = 4000
+# Without the compilation of px4_msgs, whose time is not that of a test.
+pytestmark = pytest.mark.timeout(400, func_only=True)
+# Commands PX4 by its service: take off, arm, and land 20 s after the start.
+CALLER = '''
+import rclpy
+from px4_msgs.msg import OffboardControlMode, VehicleCommand as Command
+from px4_msgs.srv import VehicleCommand
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+WANTED = [(3.0, Command.VEHICLE_CMD_DO_SET_MODE, 1.0, 4.0, 2.0),
+          (3.0, Command.VEHICLE_CMD_COMPONENT_ARM_DISARM, 1.0, 0.0, 0.0),
+          (20.0, Command.VEHICLE_CMD_NAV_LAND, 0.0, 0.0, 0.0)]
+
+
+class Caller(Node):
+    def __init__(self):
+        super().__init__('caller', parameter_overrides=[
+            Parameter('use_sim_time', Parameter.Type.BOOL, True)])
+        self.system = self.declare_parameter('system', 1).value
+        self.client = self.create_client(VehicleCommand, 'fmu/vehicle_command')
+        self.modes = self.create_publisher(
+            OffboardControlMode, 'fmu/in/offboard_control_mode', 10)
+        self.asked, self.wanted = None, list(WANTED)
+        self.create_timer(0.1, self.tick)
+
+    def tick(self):
+        time_us = self.get_clock().now().nanoseconds // 1000
+        if self.asked is not None and self.asked.done():
+            ack, self.asked = self.asked.result().reply, None
+            print(f'{time_us}: {ack.command} of {ack.timestamp} is {ack.result}', flush=True)
+            if ack.result == ack.VEHICLE_CMD_RESULT_ACCEPTED:
+                self.wanted.pop(0)
+        if self.wanted and self.asked is None and time_us >= self.wanted[0][0] * 1e6 and (
+                time_us % 500_000 == 0):
+            _, command, *values = self.wanted[0]
+            self.asked = self.client.call_async(VehicleCommand.Request(request=Command(
+                timestamp=time_us, command=command, target_system=self.system, target_component=1,
+                source_system=1, source_component=1, from_external=True,
+                **{f'param{1 + i}': value for i, value in enumerate(values)})))
+        self.modes.publish(OffboardControlMode(timestamp=time_us, position=True))
+
+
+rclpy.init()
+rclpy.spin(Caller())
+'''
+LISTENER = f"""
+import rclpy
+from px4_msgs.msg import VehicleOdometry
+from rclpy.qos import qos_profile_sensor_data
+rclpy.init()
+node = rclpy.create_node('listener')
+node.create_subscription(
+    VehicleOdometry, '/px4_{INSTANCE}/fmu/out/vehicle_odometry',
+    lambda message: print(message.timestamp, flush=True), qos_profile_sensor_data)
+print('listens', flush=True)
+rclpy.spin(node)
+"""
+CALLED = """
+mission: none
+expect:
+  - eventually: {height_m: {above: 2.0}}
+    within_s: 18
+  - eventually: {height_m: {below: 0.3}}
+    after: {time_s: {above: 20}}
+    within_s: 15
+end: {at_s: 35}
+"""
 
 
 @pytest.fixture(scope='module')
@@ -35,8 +105,23 @@ def messages(tmp_path_factory):
     folder = tmp_path_factory.mktemp('messages')
     build(Px4.find(os.environ['PX4_DIR']).messages, folder, (
         'OffboardControlMode', 'TrajectorySetpoint', 'VehicleAttitudeSetpoint', 'VehicleCommand',
-        'VehicleOdometry', 'VehicleStatus'))
+        'VehicleCommandAck', 'VehicleOdometry', 'VehicleStatus'))
     return folder
+
+
+@contextlib.contextmanager
+def offboard(messages, environment, *program):
+    """Run a node with px4_msgs."""
+    node = subprocess.Popen(
+        [sys.executable, *program, '--ros-args', '-r', f'__ns:=/px4_{INSTANCE}', '-p',
+         f'system:={1 + INSTANCE}'], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=environment | {'PYTHONPATH': os.pathsep.join(
+            [str(messages), os.environ.get('PYTHONPATH', '')])})
+    try:
+        yield node
+    finally:
+        node.terminate()
+        node.wait()
 
 
 @pytest.fixture
@@ -48,19 +133,14 @@ def fly(messages, tmp_path, monkeypatch):
 
         def flown(
             *words, record=False, once_armed=(), example='px4_offboard', stops=False,
+            examples=EXAMPLES,
         ):
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
             folder.mkdir()
-            node = subprocess.Popen(
-                [sys.executable, EXAMPLES / f'{example}.py', '--ros-args', '-r',
-                 f'__ns:=/px4_{INSTANCE}', '-p', f'system:={1 + INSTANCE}'],
-                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                env=environment | {'PYTHONPATH': os.pathsep.join(
-                    [str(messages), os.environ.get('PYTHONPATH', '')])})
-            try:
+            with offboard(messages, environment, examples / f'{example}.py') as node:
                 with running(command(
                         'fly', '--autopilot', 'px4', '--px4-schedule', 'repeatable', '--instance',
-                        INSTANCE, '--scenario', EXAMPLES / f'{example}.yaml', '--mission',
+                        INSTANCE, '--scenario', examples / f'{example}.yaml', '--mission',
                         'none', '--summary', folder / 'summary.json',
                         *(['--record', folder / 'bag'] if record else []), *words)) as flight:
                     if once_armed:
@@ -73,9 +153,8 @@ def fly(messages, tmp_path, monkeypatch):
                         wait_for_line(flight, 'which is awaited; its last is of t = ')
                         node.send_signal(signal.SIGCONT)
                     said, _ = flight.communicate(timeout=300)
-            finally:
                 node.terminate()
-                node.communicate()
+                flown.said, _ = node.communicate()
             assert flight.returncode == 0, said
             return json.loads((folder / 'summary.json').read_text())
         yield flown
@@ -109,6 +188,25 @@ def test_a_controller_that_answers_px4_repeats(fly):
 @pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
+def test_the_service_of_px4_flies_and_repeats(fly, tmp_path):
+    (tmp_path / 'caller.py').write_text(CALLER)
+    (tmp_path / 'caller.yaml').write_text(CALLED)
+    flights, said = [], set()
+    for mode in 'core', 'composed', 'separate':
+        flights.append(fly('--px4-topics', 'offboard_control_mode', '--mode', mode,
+                           example='caller', examples=tmp_path))
+        said.add(fly.said)
+    assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
+    assert len({its['fingerprint'] for its in flights}) == 1
+    assert all(verdict['holds'] for its in flights for verdict in its['expectations'])
+    answers, = said
+    assert [line.split()[1] for line in answers.splitlines() if line.endswith('is 0')] == [
+        '176', '400', '21']
+
+
+@pytest.mark.process
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_a_pause_a_reset_and_a_node_that_is_late_change_nothing(fly):
     words = '--px4-topics', AWAITED, '--mode', 'composed', '--speed-factor', '5'
     through = fly(*words, once_armed=('pause', 'resume', 'reset'))
@@ -122,7 +220,7 @@ def test_a_pause_a_reset_and_a_node_that_is_late_change_nothing(fly):
 @pytest.mark.px4
 @NEEDS_FIFO
 @pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])
-def test_each_message_of_px4_has_the_time_of_a_step_and_joins_with_the_truth(fly, mode):
+def test_each_message_of_px4_has_the_time_of_a_step_and_joins_with_the_truth(fly, mode, messages):
     bag = BagReader(fly('--px4-topics', AWAITED, '--mode', mode, record=True)['recording'])
     before = f'px4_{INSTANCE}/fmu'
     stamps = {}
@@ -144,6 +242,14 @@ def test_each_message_of_px4_has_the_time_of_a_step_and_joins_with_the_truth(fly
         shown = bag.folder.with_suffix('.rrd')
         assert run('view', bag.folder, '--viewer', shown).returncode == 0
         assert f'{before}/out/vehicle_odometry/position'.encode() in shown.read_bytes()
+    if mode == 'composed':
+        with offboard(messages, os.environ | ros_environment(), '-c', LISTENER) as listener:
+            wait_for_line(listener, 'listens')
+            assert run('replay', '--mode', mode, bag.folder).returncode == 0
+            listener.terminate()
+            heard = [int(line) for line in listener.stdout]
+        assert len(heard) > 50 and sorted(set(heard)) == heard, 'published again, in order'
+        assert set(heard) <= set(odometry['timestamp'].astype(int))
     high = odometry['time_s'] > 20.0
     assert np.abs(-odometry['position.z'] - truth['position_m.z'][found])[high].max() < 1.0
 
@@ -178,13 +284,78 @@ def test_two_px4s_have_their_own_topics_and_repeat(tmp_path):
         assert len(read_table(bag, 'fmu/out/vehicle_odometry')['timestamp']) > 500
 
 
+@needs_workspace
+@pytest.mark.process
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_the_flight_under_launch_is_that_of_fly(fly, messages, tmp_path):
+    scenario = EXAMPLES / 'px4_offboard.yaml'
+    found = {fly('--px4-topics', AWAITED, '--mode', 'core')['fingerprint']}
+    for mode in 'composed', 'separate':
+        bag = tmp_path / f'{mode}_bag'
+        with offboard(messages, os.environ, EXAMPLES / 'px4_offboard.py'), running(
+                [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'mode:={mode}', 'autopilot:=px4',
+                 'px4_schedule:=repeatable', f'instance:={INSTANCE}', f'px4_topics:={AWAITED}',
+                 f'scenario:={scenario}', 'speed_factor:=max', f'record:={bag}'],
+                stdin=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(
+                    signal.SIGINT, signal.default_int_handler)) as process:
+            said = wait_for_line(process, 'the scenario is over')
+            assert sum(': holds' in line for line in said) == 2, said
+            status = json.loads(run('status', '--json').stdout)
+            assert status['repeatable'] == 'True', status
+            found.add(status['fingerprint'])
+            assert interrupt(process) < 6.0
+        assert any(m.topic == f'px4_{INSTANCE}/fmu/in/trajectory_setpoint'
+                   for m in BagReader(bag).messages())
+    assert len(found) == 1
+
+
+# Says how it was started, and ends when it is asked to.
+AGENT = """#!/bin/sh
+echo "$0" "$@" "$ROS_DOMAIN_ID" > "$STARTED"
+exec sleep 1000
+"""
+
+
+@pytest.mark.process
+@pytest.mark.px4
+def test_an_agent_of_the_user_is_started_beside_px4_and_ends_with_it(tmp_path):
+    """With eProsima's on the PATH it is that one, and connects PX4 with ROS 2."""
+    program, started = tmp_path / 'MicroXRCEAgent', tmp_path / 'started'
+    real = shutil.which(program.name)
+    program.write_text(AGENT.replace('exec sleep 1000', f'exec {real} "$@"') if real else AGENT)
+    program.chmod(0o755)
+    summary = tmp_path / 'summary.json'
+    result = run('fly', '--autopilot', 'px4', '--instance', INSTANCE, '--mode', 'core', '--agent',
+                 '--mission', write_hop(tmp_path, 2.0), '--summary', summary,
+                 env=os.environ | {'PATH': f"{tmp_path}:{os.environ['PATH']}",
+                                   'STARTED': str(started), 'ROS_HOME': str(tmp_path)})
+    assert result.returncode == 0, result.stdout + result.stderr
+    port = AGENT_PORT + INSTANCE
+    assert started.read_text().split() == [
+        str(program), 'udp4', '-p', str(port), *filter(None, [os.environ.get('ROS_DOMAIN_ID')])]
+    console, = tmp_path.rglob('px4.log')
+    assert (console.parent / 'agent.log').is_file()
+    assert f'port:{port}' in console.read_text(errors='replace')
+    check_port_is_free('UDP', '127.0.0.1', port)
+    assert not json.loads(summary.read_text())['repeatable']
+    if real:
+        assert 'successfully created rt/' in console.read_text(errors='replace')
+    refused = run('fly', '--autopilot', 'px4', '--agent', '--px4-schedule', 'repeatable')
+    assert refused.stderr == (
+        'fly: px4_schedule = repeatable: an agent works by the wall clock; fly without it, or with'
+        ' px4_schedule one-core\n')
+
+
 @pytest.mark.process
 def test_what_cannot_be_is_one_sentence(instance):
-    port = PORT + instance
+    port = AGENT_PORT + instance
     refused = run('fly', '--px4-topics', '--mode', 'core')
     assert (refused.returncode, refused.stderr) == (2, (
         'fly: px4_topics = True: the embedded autopilot has no topics of its own; fly with the'
         ' autopilot px4\n'))
+    assert run('fly', '--agent').stderr == (
+        'fly: agent = True: it is for a PX4 that is started here; fly with the autopilot px4\n')
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as agent:
         agent.bind(('127.0.0.1', port))
         taken = run('fly', '--autopilot', 'none', '--instance', instance, '--mode', 'core',

@@ -219,14 +219,14 @@ def test_px4_repeats_itself_by_sticks_and_by_its_navigator(fly, scenario):
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_itself_after_a_reset_in_flight(fly, tmp_path):
-    """Then another PX4 flies, from time 0 on."""
+    """Then another PX4 flies, from time 0 on; at real time, so that the command comes in flight."""
     schedule, file = ('--px4-schedule', 'repeatable'), tmp_path / 'reset.json'
     found = [fly('--mode', 'core', *schedule, autopilot='px4', instance=PX4_INSTANCE)]
     for mode in 'composed', 'separate':
         with running(command(
                 'fly', '--mode', mode, *schedule, '--autopilot', 'px4', '--wind', 'dryden',
                 '--mission', tmp_path / 'hop.yaml', '--instance', PX4_INSTANCE,
-                '--speed-factor', 5, '--summary', file)) as process:
+                '--speed-factor', 1, '--summary', file)) as process:
             wait_for_line(process, 'armed')
             for order in ('reset',), ('speed', 'max'):
                 assert run(*order).returncode == 0

@@ -9,7 +9,7 @@ import xrce_client as x
 
 from px4_sim_ros.link.xrce.block import Px4TopicsBlock, TopicsParameters
 from px4_sim_ros.link.xrce.inbox import Awaited, Delivery, Inbox
-from px4_sim_ros.link.xrce.session import Topic
+from px4_sim_ros.link.xrce.session import Service, Topic
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.spec.blocks import block_configuration
 from px4_sim_ros.spec.configuration import load_configuration
@@ -164,6 +164,7 @@ class FakeRos:
 
     def __init__(self):
         self.came, self.published, self.heard, self.absent = [], [], [], False
+        self.calls, self.answers = [], []
         self.is_matched = True
 
     def begin(self, time_us):
@@ -189,6 +190,13 @@ class FakeRos:
 
     def publishers(self, name):
         return '/offboard'
+
+    def requests(self):
+        calls, self.calls = self.calls, []
+        return calls
+
+    def answer(self, *answer):
+        self.answers.append(answer)
 
 
 @pytest.fixture
@@ -241,6 +249,27 @@ def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
     assert block.values()['gap_us'] == 12_000
     values = block.status().values
     assert (values['topics_from_px4'], values['topics_to_px4']) == (1, 1)
+
+
+def test_px4_is_asked_in_a_step_and_its_answer_goes_to_who_has_asked(make):
+    block, client = make()
+    client.connect()
+    client.create_replier(0x800, 'px4_33/fmu/vehicle_command', 'VehicleCommand')
+    assert block.step(4000, {}) == {}
+    block.after_reply(4000)
+    name = '/px4_33/fmu/vehicle_command'
+    assert block.ros.heard == [Service(name, 'px4_msgs/srv/VehicleCommand')]
+    client.received()
+    block.ros.calls = [(name, message(7000, b'arm'), 'me'), (name, message(7500), 'other')]
+    assert block.step(8000, {}) == {}
+    (_, first), (_, second) = client.received()
+    assert first[28:] == message(7000, b'arm') and second[4:28] != first[4:28]
+    client.answer(0x800, first[4:28], b'accepted')
+    client.answer(0x800, first[4:28], b'again')
+    block.after_reply(8000)
+    assert block.ros.answers == [(name, 'me', b'accepted')]
+    assert block.recorded[0] == (8000, name, b'\0\1\0\0' + message(7000, b'arm'))
+    assert block.values()['to_px4'] == 2 and block.values()['gap_us'] == 8000
 
 
 def test_the_first_step_waits_for_who_publishes_and_the_others_for_what(make):

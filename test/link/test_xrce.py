@@ -98,15 +98,7 @@ def test_px4_gets_what_it_asks_for_and_nothing_else(agent, client):
 
 
 def test_a_service_has_its_own_numbering_and_is_repeated_until_it_is_confirmed(agent, client):
-    form = x.text('vehicle_command')
-    for part in 'px4_msgs::srv::dds_::VehicleCommand_Request_', (
-            'px4_msgs::srv::dds_::VehicleCommand_Response_'):
-        form = x.aligned(form, x.text(part))
-    form = x.aligned(form + b'\x01', x.text('rq/fmu/vehicle_commandRequest'))
-    form = x.aligned(form + b'\x01', x.text('rr/fmu/vehicle_commandReply'))
-    client.send_reliable(x.create(11, 0x800, x.REPLIER, form))
-    client.send_reliable(x.submessage(8, b'\x00\x0c' + x.object_id(0x800, x.REPLIER) + bytes(
-        [x.RELIABLE, 0, 0, 0])))
+    client.create_replier(0x800, 'fmu/vehicle_command', 'VehicleCommand')
     agent.take(0)
     session = agent.session(0)
     service = Service('/fmu/vehicle_command', 'px4_msgs/srv/VehicleCommand')
@@ -121,8 +113,7 @@ def test_a_service_has_its_own_numbering_and_is_repeated_until_it_is_confirmed(a
     client.send(x.datagram(x.submessage(10, struct.pack('<HBBB', 1, 0, 1, x.RELIABLE))))
     agent.take(0)
     assert client.received() == []
-    client.send_reliable(x.submessage(7, b'\x00\x0d' + x.object_id(0x800, x.REPLIER) + (
-        b'who'.ljust(24, b'\0') + b'done')))
+    client.answer(0x800, b'who'.ljust(24, b'\0'), b'done')
     answer, = agent.take(0)
     assert (answer.topic, answer.data, answer.identity[:3]) == (service, b'done', b'who')
 

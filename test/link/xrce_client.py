@@ -101,6 +101,22 @@ class Client:
         self.send_reliable(submessage(8, struct.pack('>H', self.request) + object_id(
             number, READER) + bytes([BEST_EFFORT, 0, 0, 1]) + struct.pack('<4H', 0xffff, 0, 0, 0)))
 
+    def create_replier(self, number, name, kind):
+        """Offer a service, and ask for its requests on the reliable stream."""
+        form = text(name.rpartition('/')[2])
+        for part in 'Request', 'Response':
+            form = aligned(form, text(f'px4_msgs::srv::dds_::{kind}_{part}_'))
+        for topic in f'rq/{name}Request', f'rr/{name}Reply':
+            form = aligned(form + b'\x01', text(topic))
+        self.send_reliable(create(11, number, REPLIER, form))
+        self.send_reliable(submessage(8, b'\x00\x0c' + object_id(number, REPLIER) + bytes(
+            [RELIABLE, 0, 0, 0])))
+
+    def answer(self, number, identity, data):
+        """Answer the request of an identity."""
+        self.send_reliable(submessage(7, b'\x00\x0d' + object_id(number, REPLIER)
+                                      + identity + data))
+
     def _create(self, number, name, type_name, kind):
         parts = b''
         for what, form in ((TOPIC, topic_form(name, type_name)), (kind - 2, b'\0\0'), (

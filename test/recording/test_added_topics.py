@@ -8,13 +8,19 @@ import numpy as np
 import pytest
 from mcap.reader import make_reader
 
+from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.analysis.export import CSV, export, read_table
+from px4_sim_ros.recording.analysis.flight_events import read_contents
 from px4_sim_ros.recording.analysis.series import SeriesCollector
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.step_bag import StepWriter
+from px4_sim_ros.recording.playback import PlaybackBlock
+from px4_sim_ros.recording.report.flight_report import px4_rows
+from px4_sim_ros.spec.blocks import block_configuration
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import CLOCK, COMMAND
 from px4_sim_ros.step.lane import Output
@@ -121,3 +127,39 @@ def test_without_a_definition_bytes_count_and_there_is_no_table(tmp_path):
 def test_a_topic_that_is_not_wanted_is_left_out(tmp_path):
     bag = write(tmp_path / 'bag', lambda time_us: [thing(time_us)], topics=f'{CLOCK} {COMMAND}')
     assert {m.topic for m in bag.messages()} == {CLOCK, COMMAND}
+
+
+def test_where_px4_is_and_is_to_be_is_on_the_page(tmp_path):
+    run = bags.description()
+    writer = StepWriter(
+        bags.begin_bag(tmp_path / 'bag', run), run.graph, run.world, pytest.fail)
+    for time_us in range(STEP_US, 10 * STEP_US, STEP_US):
+        for name, values, definition in (
+                ('/px4_1/fmu/out/vehicle_local_position_v1', (1.0, 2.0, -3.0),
+                 'uint64 timestamp\nfloat32 x\nfloat32 y\nfloat32 z\n'),
+                ('/px4_1/fmu/in/trajectory_setpoint', (4.0, 5.0, float('nan')),
+                 'uint64 timestamp\nfloat32[3] position\n')):
+            writer.add(Message(name, time_us, b'\0\1\0\0' + struct.pack('<Q3f', time_us, *values)),
+                       f'px4_msgs/msg/{name[-5:]}', definition)
+        writer.send([Output(time_us, 'manager', {CLOCK: time_us}),
+                     Output(time_us, 'hil_bridge', {COMMAND: (0.0,) * 4})])
+    writer.close()
+    row, = px4_rows(read_contents(BagReader(tmp_path / 'bag')).series)
+    # East, north, up.
+    assert [(line.name, line.values[-1]) for line in row.lines[:3]] == [
+        ('east estimate', 2.0), ('north estimate', 1.0), ('up estimate', 3.0)]
+    assert [line.values[-1] for line in row.lines[3:5]] == [5.0, 4.0]
+    assert np.isnan(row.lines[5].values).all()
+
+
+def test_a_replay_has_them_in_the_step_that_they_are_of(tmp_path):
+    bag = write(tmp_path / 'bag', lambda time_us: [thing(time_us)])
+    configuration = load_configuration(None, {
+        '': {'commands': 'recording'}, 'player': {'bag': str(bag.folder)}})
+    block, found = PlaybackBlock(block_configuration(configuration, 'player')), []
+    block.publish = lambda topic, data, text: found.append((topic, data, text))
+    block.reset()
+    for time_us in range(STEP_US, 4 * STEP_US, STEP_US):
+        assert block.step(time_us, {}) == {COMMAND: (0.0,) * 4}
+        assert found.pop() == (Topic(TOPIC, TYPE), thing(time_us), DEFINITION)
+        assert not found

@@ -12,14 +12,14 @@ import rclpy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import UInt8MultiArray
 
-from px4_sim_ros.link.xrce.session import Topic
+from px4_sim_ros.link.xrce.session import Service, Topic
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.messages.px4_records import Px4Record
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.polling import PollingNode, taken
 from px4_sim_ros.ros.framework.px4_gateway import Px4Gateway
-from px4_sim_ros.ros.framework.raw_types import raw_class
+from px4_sim_ros.ros.framework.raw_types import raw_class, raw_service
 from px4_sim_ros.ros.tools import build_px4_msgs
 
 OUT = Topic('/fmu/out/wind', 'px4_msgs/msg/Wind')
@@ -32,11 +32,14 @@ PATIENCE_S = 20.0
 @pytest.fixture
 def messages(tmp_path):
     """Return a folder with definitions as PX4 has them."""
-    (tmp_path / 'versioned').mkdir()
-    (tmp_path / 'versioned' / 'GoTo.msg').write_text(GO_TO)
-    (tmp_path / 'Point.msg').write_text('float64 x\nfloat64 y\n')
-    (tmp_path / 'Wind.msg').write_text('uint64 timestamp\nfloat32 north\n# TOPICS wind\n')
-    return str(tmp_path)
+    folder = tmp_path / 'msg'
+    (folder / 'versioned').mkdir(parents=True)
+    (folder / 'versioned' / 'GoTo.msg').write_text(GO_TO)
+    (folder / 'Point.msg').write_text('float64 x\nfloat64 y\n')
+    (folder / 'Wind.msg').write_text('uint64 timestamp\nfloat32 north\n# TOPICS wind\n')
+    (tmp_path / 'srv').mkdir()
+    (tmp_path / 'srv' / 'GoTo.srv').write_text('GoTo request\n---\nuint8 a # so\nPoint at\n')
+    return str(folder)
 
 
 @pytest.fixture
@@ -105,6 +108,30 @@ def test_bytes_go_both_ways_and_who_joins_late_gets_the_last(messages, nodes):
     gateway.close()
 
 
+def test_a_service_of_px4_is_offered_without_its_code(messages, nodes):
+    gateway, said = Px4Gateway(nodes('px4_topics'), Px4Definitions(messages)), []
+    gateway.on_mismatch = said.append
+    gateway.offer(Service('/fmu/other', 'px4_msgs/srv/Other'))
+    assert said == ['/fmu/other is not offered: no definition of px4_msgs/srv/Other is known; set'
+                    ' px4_topics.messages to the folder msg of this PX4']
+    service = Service('/fmu/go_to', 'px4_msgs/srv/GoTo')
+    # The stamp, two coordinates, three rates, a truth value; a byte, and from 8 on two numbers.
+    assert Px4Definitions(messages).service_bytes(service.type) == (37, 24)
+    gateway.offer(service)
+    kind, other = raw_service(service.type, 37, 24), nodes('other')
+    client = other.create_client(kind, service.name)
+    until(client.service_is_ready)
+    request = kind.Request()
+    request.data = bytes(range(37))
+    answer = client.call_async(request)
+    (name, data, header), = until(lambda: list(gateway.requests()))
+    assert (name, data) == (service.name, request.data)
+    gateway.answer(name, header, b'done')
+    rclpy.spin_until_future_complete(other, answer, timeout_sec=PATIENCE_S)
+    assert answer.result().data == b'done' + bytes(20)
+    gateway.close()
+
+
 def test_a_node_with_another_definition_is_named_with_both(messages, nodes, monkeypatch):
     monkeypatch.setattr('px4_sim_ros.ros.framework.px4_gateway.REFRESHED_EVERY_S', 0.0)
     gateway = Px4Gateway(nodes('px4_topics'), Px4Definitions(messages))
@@ -136,6 +163,7 @@ def test_px4_msgs_is_built_without_colcon(messages, tmp_path):
     build_px4_msgs.build(messages, built, ['GoTo'])
     text = '''
 from px4_msgs.msg import GoTo, Point
+from px4_msgs.srv import GoTo as Service
 from rclpy.serialization import deserialize_message, serialize_message
 import rclpy
 message = GoTo(timestamp=7, place=Point(x=1.0, y=2.0), rate=[1.0, 2.0, 3.0], now=True)
@@ -146,6 +174,7 @@ node = rclpy.create_node('who')
 publisher = node.create_publisher(GoTo, '/go', 1)
 publisher.publish(message)
 info, = node.get_publishers_info_by_topic('/go')
+node.create_client(Service, '/go_to').call_async(Service.Request(request=message))
 print(data.hex(), info.topic_type_hash, GoTo.MESSAGE_VERSION)
 '''
     done = subprocess.run(

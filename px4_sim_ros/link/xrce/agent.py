@@ -13,8 +13,6 @@ from px4_sim_ros.link.xrce import session as xrce
 from px4_sim_ros.link.xrce.refusal import Refusal
 from px4_sim_ros.link.xrce.session import Message, Session
 
-PORT = 8888
-"""Of instance 0; that of instance N is so many higher."""
 _MOST_AT_ONCE = 1000           # datagrams, so that a flood does not block the step
 _MOST_BYTES = 2048             # PX4 sends 512 at most
 # A session number below it comes with the key of the client in each header.

@@ -12,13 +12,14 @@ import time
 import typing
 
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
-from px4_sim_ros.link.xrce.agent import PORT, Agent
-from px4_sim_ros.link.xrce.inbox import Awaited, Inbox
+from px4_sim_ros.link.xrce.agent import Agent
+from px4_sim_ros.link.xrce.inbox import Awaited, Delivery, Inbox
 from px4_sim_ros.link.xrce.refusal import Refusal
-from px4_sim_ros.link.xrce.session import Service, Topic
+from px4_sim_ros.link.xrce.session import IDENTITY_BYTES, Service, Topic
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.px4.sitl import AGENT_PORT
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 
 # Wall time: of a turn of waiting, in which others of the process have none; between two looks for
@@ -55,7 +56,7 @@ class TopicsParameters(Parameters):
     @property
     def its_port(self) -> int:
         """The port that it has."""
-        return self.port or PORT + self.instance
+        return self.port or AGENT_PORT + self.instance
 
     @property
     def awaited_topics(self) -> list[Awaited]:
@@ -117,6 +118,15 @@ class Ros(typing.Protocol):
     def publishers(self, name: str) -> str:
         """Return which nodes publish a topic, for the user."""
 
+    def offer(self, service: Service) -> None:
+        """Offer a service of PX4."""
+
+    def requests(self) -> typing.Iterable[tuple[str, bytes, typing.Any]]:
+        """Return the requests that have come, by service, each with where its answer goes."""
+
+    def answer(self, name: str, header: typing.Any, data: bytes) -> None:
+        """Answer a request."""
+
 
 class Px4TopicsBlock(Block):
     """Speaks with the client of one PX4."""
@@ -144,6 +154,8 @@ class Px4TopicsBlock(Block):
         self._repeats_at_s = 0.0               # wall time
         self._there_since_s = time.monotonic()
         self._has_said = False
+        self._calls: dict[bytes, typing.Any] = {}      # where answers go, by what comes back
+        self._called = 0
         self.counts = {'from_px4': 0, 'to_px4': 0}
 
     def reset(self) -> None:
@@ -209,6 +221,8 @@ class Px4TopicsBlock(Block):
         if self.ros is not None:
             for name, data in self.ros.take():
                 inbox.put(time_us, name, data[len(_CDR):])
+            for name, data, header in self.ros.requests():
+                inbox.put(time_us, name, data, header)
             if inbox.awaited:
                 self._waited_us = time_us
                 self._is_new = self._is_new and not self.ros.is_matched
@@ -220,8 +234,8 @@ class Px4TopicsBlock(Block):
                     self._let_go(self.ros.missing(lacking))
                 if self._is_waiting or self._is_new:
                     return None
-        for _, name, data in inbox.take(time_us):
-            self._send(time_us, name, data)
+        for delivery in inbox.take(time_us):
+            self._send(time_us, delivery)
         return {}
 
     def _is_there(self, missing: list[str]) -> bool:
@@ -241,19 +255,31 @@ class Px4TopicsBlock(Block):
             sentence = f'{name} is awaited no longer: the node that has published it has left'
             self.log(True, sentence)
 
-    def _send(self, time_us: int, name: str, data: bytes) -> None:
+    def _send(self, time_us: int, delivery: Delivery) -> None:
         session = self.agent.session(self._parameters.instance)
-        if session is None or name not in session.into:
+        _, name, data, header = delivery
+        if session is None or (name not in session.into and name not in session.services):
             return
         try:
-            datagram = session.data(name, data)
+            datagram = (session.data(name, data) if header is None
+                        else session.request(name, self._identity(header), data))
         except Refusal as error:
             self.agent.count(error)
             return
         if datagram:
             self.agent.send(self._parameters.instance, datagram)
             self.counts['to_px4'] += 1
-            self.record(time_us, session.into[name], _CDR + data)
+            # The request of a service of PX4 is the message of its name.
+            topic = session.into[name] if header is None else Topic(
+                name, session.services[name].type.replace('/srv/', '/msg/'))
+            self.record(time_us, topic, _CDR + data)
+
+    def _identity(self, header: typing.Any) -> bytes:
+        """Return the identity of a request, which its answer has as well."""
+        self._called += 1
+        identity = self._called.to_bytes(IDENTITY_BYTES, 'little')
+        self._calls[identity] = header
+        return identity
 
     def after_reply(self, time_us: int) -> None:
         """Take in what PX4 has said in a step, once it has replied to it."""
@@ -265,8 +291,11 @@ class Px4TopicsBlock(Block):
         messages = agent.take(self._parameters.instance)
         if ros is not None:
             self._make_known(ros)
-        for topic, data, _ in messages:
-            if isinstance(topic, Service):         # those of PX4 are not offered
+        for topic, data, identity in messages:
+            if isinstance(topic, Service):
+                header = self._calls.pop(identity, None)
+                if ros is not None and header is not None:
+                    ros.answer(topic.name, header, data)
                 continue
             self.counts['from_px4'] += 1
             data = _CDR + data
@@ -286,6 +315,8 @@ class Px4TopicsBlock(Block):
             ros.announce(topic)
         for topic in session.into.values():
             ros.listen(topic)
+        for service in session.services.values():
+            ros.offer(service)
 
     # What others ask.
 

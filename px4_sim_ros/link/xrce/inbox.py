@@ -25,6 +25,7 @@ class Delivery(typing.NamedTuple):
     stamp_us: int
     name: str              # of its topic
     data: bytes            # CDR without the encapsulation header
+    header: typing.Any = None      # of a request to a service: where its answer goes
 
 
 class Awaited(typing.NamedTuple):
@@ -89,12 +90,12 @@ class Inbox:
         """Await an answer to a message of PX4, in the next step."""
         self._asked_us[name] = int.from_bytes(data[:_STAMP_BYTES], 'little')
 
-    def put(self, time_us: int, name: str, data: bytes) -> None:
-        """Take in a message that has come in a step."""
+    def put(self, time_us: int, name: str, data: bytes, header: typing.Any = None) -> None:
+        """Take in a message that has come in a step, or a request to a service."""
         stamp_us = int.from_bytes(data[:_STAMP_BYTES], 'little')
         is_answered = name in self._last_us and stamp_us <= self._last_us[name]
         if not is_answered:
-            self._held.append(Delivery(stamp_us, name, data))
+            self._held.append(Delivery(stamp_us, name, data, header))
         if name in self._come_us:
             self._come_us[name] = stamp_us
         if is_answered and self.may_repeat:
@@ -160,7 +161,7 @@ class Inbox:
         self._asked_us.clear()
         found: list[Delivery] = []
         for delivery in held:
-            stamp_us, name, _ = delivery
+            stamp_us, name, *_ = delivery
             if name in self._last_us:
                 is_now = stamp_us <= time_us
             else:

@@ -32,7 +32,7 @@ COOKIE, VERSION, VENDOR = b'XRCE', b'\x01\x00', b'\x01\x0f'
 _MTU = 512
 """What PX4's client can take in one datagram."""
 _MOST_FRAGMENTS = 64
-_IDENTITY = 24                     # bytes of a SampleIdentity, before the message of a service
+IDENTITY_BYTES = 24                # of a SampleIdentity, before the message of a service
 
 _HEADER, _SUBHEADER = struct.Struct('<BBH'), struct.Struct('<BBH')
 HEADER_BYTES = _HEADER.size
@@ -180,10 +180,10 @@ class Session:
         service = self._readers.get(object_id)
         if not isinstance(service, Service):
             raise Refusal('WRITE_DATA of a data writer that was not created')
-        if len(payload) < 4 + _IDENTITY:
+        if len(payload) < 4 + IDENTITY_BYTES:
             raise Refusal('WRITE_DATA that is too short')
         self._messages.append(Message(
-            service, payload[4 + _IDENTITY:], payload[4:4 + _IDENTITY]))
+            service, payload[4 + IDENTITY_BYTES:], payload[4:4 + IDENTITY_BYTES]))
 
     def _create(self, payload: bytes) -> None:
         status = _OK
@@ -290,7 +290,8 @@ class Session:
             return b''
         number, self._reliable = self._reliable, (self._reliable + 1) & 0xffff
         found = self._unconfirmed[number] = datagram(
-            self.number, DATA, request + identity.ljust(_IDENTITY, b'\0') + data, RELIABLE, number)
+            self.number, DATA, request + identity.ljust(IDENTITY_BYTES, b'\0') + data, RELIABLE,
+            number)
         return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import re
 import typing
 
 import numpy as np
@@ -47,6 +48,16 @@ class BagContents:
     span_s: tuple[float, float]
 
 
+PLACES = 'vehicle_local_position', 'trajectory_setpoint'
+"""The topics of PX4 itself that are shown over time: where it is, and where it is to be."""
+
+
+def px4_name(topic: str) -> str:
+    """Return how PX4 names a topic of its own, without namespace and version; '' for others."""
+    before, _, name = topic.rpartition('/')
+    return re.sub(r'_v\d+$', '', name) if before.endswith(('fmu/in', 'fmu/out')) else ''
+
+
 def read_contents(bag: BagReader) -> BagContents:
     """Read a whole bag, once."""
     counts: collections.Counter[str] = collections.Counter()
@@ -57,7 +68,8 @@ def read_contents(bag: BagReader) -> BagContents:
         counts[message.topic] += 1
         first_us = message.time_us if first_us is None else min(first_us, message.time_us)
         last_us = message.time_us if last_us is None else max(last_us, message.time_us)
-        if message.topic in collector:
+        if message.topic in collector or (px4_name(message.topic) in PLACES and bag.is_added(
+                message.topic) and bag.knows(message.topic)):
             collector.add(message.topic, message.time_us, bag.decode(message))
         elif message.topic in side:
             side[message.topic].append(SideMessage(message.time_us, bag.decode(message)))

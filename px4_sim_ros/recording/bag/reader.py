@@ -195,6 +195,11 @@ class BagReader:
         """Return whether the bag has the definition of a topic that was added."""
         return topic in self._added and bool(self._added[topic].data)
 
+    def type_of_added(self, topic: str) -> tuple[str, str]:
+        """Return type and definition of a topic that was added, once one was read; '' for none."""
+        kind = self._added[topic]
+        return kind.name, kind.data.decode()
+
     def decode_added(self, topic: str, data: bytes) -> typing.Any:
         """Return a message of a topic that is none of the graph with its fields.
 

@@ -16,8 +16,10 @@ from px4_sim_ros.recording.analysis import flight_facts
 from px4_sim_ros.recording.analysis.attitudes import angle_rad, in_world, roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.flight_events import (
     MOST_MARKS,
+    PLACES,
     BagContents,
     marks,
+    px4_name,
     read_contents,
 )
 from px4_sim_ros.recording.analysis.lockstep_terms import (
@@ -131,6 +133,25 @@ def estimate_rows(series: AllSeries) -> list[Row]:
         rows.append(Row('Set point of the place, by its own estimate', 'm', axis_lines(
             _ENU, *series[SET_POINT.name]['position_m'])))
     return rows
+
+
+def px4_rows(series: AllSeries) -> list[Row]:
+    """Return where PX4 is by its own topics, and where ROS 2 nodes want it to be."""
+    lines = []
+    for topic, fields in series.items():
+        name = px4_name(topic)
+        if name == PLACES[0]:
+            north, east, down = (fields[axis].values[:, 0] for axis in _XYZ)
+            time_s, word = fields['x'].time_s, 'estimate'
+        elif name == PLACES[1]:
+            time_s, values = fields['position']
+            (north, east, down), word = values.T, 'set point'
+        else:
+            continue
+        lines += axis_lines(
+            _ENU, time_s, np.column_stack((east, north, -down)), word, pale=name == PLACES[1])
+    return [Row('Place from where the estimate began, by topics of PX4', 'm', lines)] \
+        if lines else []
 
 
 def rotor_rows(series: AllSeries) -> list[Row]:
@@ -261,7 +282,7 @@ def _page(data: _ReportData) -> str:
     parts = [
         _Part('motion', 'Motion', '', {'': motion_rows(data.series, data.comparisons)}),
         _Part('estimate', "The autopilot's estimate against the truth", '',
-              {'': estimate_rows(data.series)}),
+              {'': [*estimate_rows(data.series), *px4_rows(data.series)]}),
         _Part('rotors', 'Rotors', '', {'': rotor_rows(data.series)}),
         _Part('power', 'Battery and wind', '',
               {'': [*battery_rows(data.series), *wind_rows(data.series)]}),

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers and subscriptions of PX4's own topics, which are known only when PX4 names them."""
+"""Publishers, subscriptions and services of PX4's own, known only when PX4 names them."""
 from __future__ import annotations
 
 import importlib
@@ -10,15 +10,16 @@ import typing
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.service import Service as RosService
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from px4_sim_ros.link.xrce.session import Topic
+from px4_sim_ros.link.xrce.session import Service, Topic
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.polling import PollingNode, taken
-from px4_sim_ros.ros.framework.raw_types import raw_class
+from px4_sim_ros.ros.framework.polling import PollingNode, requests, taken
+from px4_sim_ros.ros.framework.raw_types import raw_class, raw_service
 
 # Wall time. Who joins is seen so soon.
 REFRESHED_EVERY_S = 0.02
@@ -47,11 +48,12 @@ class Px4Gateway:
         self._heard: dict[str, int] = {}           # publishers with subscribers, and how many
         self._subscriptions: dict[str, Subscription] = {}
         self._spoken: list[tuple[str, Subscription]] = []      # those with publishers
+        self._services: dict[str, RosService] = {}
         self._refreshed_s = 0.0
         self._types: dict[str, str] = {}           # of all topics here
         self._peers: dict[str, int] = {}           # how many have been looked at, by topic
         self.on_mismatch: typing.Callable[[str], None] = lambda sentence: None
-        """Is given a sentence about a node with another definition of a type than PX4's."""
+        """Is given a sentence about a definition that is not PX4's, or not known."""
 
     def close(self) -> None:
         """Make an end of all topics."""
@@ -59,6 +61,9 @@ class Px4Gateway:
             self._node.destroy_publisher(publisher)
         for subscription in self._subscriptions.values():
             self._node.destroy_subscription(subscription)
+        for service in self._services.values():
+            self._node.destroy_service(service)
+        self._services.clear()
         self._publishers.clear()
         self._subscriptions.clear()
         self._spoken.clear()
@@ -97,10 +102,7 @@ class Px4Gateway:
 
     def take(self) -> typing.Iterator[tuple[str, bytes]]:
         """Yield the messages that have come, by topic."""
-        now_s = time.monotonic()
-        if now_s - self._refreshed_s > REFRESHED_EVERY_S:
-            self._refreshed_s = now_s
-            self._refresh()
+        self.refresh()
         for name, subscription in self._spoken:
             for data in taken(subscription):
                 yield name, data
@@ -129,10 +131,45 @@ class Px4Gateway:
         """Return which nodes publish a topic, for the user."""
         return publishers_text(self._node, name)
 
+    # Services.
+
+    def offer(self, service: Service) -> None:
+        """Offer a service of PX4, if its definition is known."""
+        if service.name in self._services:
+            return
+        lengths = self._definitions.service_bytes(service.type)
+        if lengths is None:
+            self.on_mismatch(f'{service.name} is not offered: no definition of {service.type} is'
+                             ' known; set px4_topics.messages to the folder msg of this PX4')
+            return
+        try:
+            kind = raw_service(service.type, *lengths)
+        except ParameterError as error:
+            self.on_mismatch(f'{service.name} is not offered: {error}')
+            return
+        self._services[service.name] = self._node.create_polled_service(kind, service.name)
+
+    def requests(self) -> typing.Iterator[tuple[str, bytes, typing.Any]]:
+        """Yield the requests that have come, by service, each with where its answer goes."""
+        for name, service in self._services.items():
+            for request, header in requests(service):
+                yield name, request.data, header
+
+    def answer(self, name: str, header: typing.Any, data: bytes) -> None:
+        """Answer a request."""
+        service: typing.Any = self._services[name]
+        response = service.srv_type.Response()
+        response.data = data
+        service.send_response(response, header)
+
     # Both.
 
-    def _refresh(self) -> None:
-        """See who listens, and who speaks."""
+    def refresh(self) -> None:
+        """See now and then who listens, and who speaks."""
+        now_s = time.monotonic()
+        if now_s - self._refreshed_s <= REFRESHED_EVERY_S:
+            return
+        self._refreshed_s = now_s
         for name, publisher in self._publishers.items():
             count, before = publisher.get_subscription_count(), self._heard.pop(name, 0)
             self._look_at_peers(name, count, self._node.get_subscriptions_info_by_topic)

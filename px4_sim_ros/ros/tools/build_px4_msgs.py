@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import typing
 
-from px4_sim_ros.messages.px4_definitions import PACKAGE, Px4Definitions
+from px4_sim_ros.messages.px4_definitions import PACKAGE, Px4Definitions, references
 from px4_sim_ros.model.errors import ParameterError
 
 # What offboard nodes speak and hear; any other can be named.
@@ -32,7 +32,11 @@ _GENERATORS = ('rosidl_adapter', 'rosidl_generator_c', 'rosidl_generator_py', *_
 _ALIASES = tuple(f'lib{PACKAGE}__{support}.so' for support in _SUPPORTS)
 _EXTENSION = f'{PACKAGE}_s__rosidl_typesupport_c.so'
 _LIBRARIES = ('rosidl_runtime_c', 'rosidl_typesupport_c', *_SUPPORTS, 'rcutils', 'fastcdr',
-              'rosidl_typesupport_fastrtps_cpp', 'rmw')
+              'rosidl_typesupport_fastrtps_cpp', 'rmw',
+              # Each service has events, whose parts are messages of these.
+              *(f'{package}__{part}' for package in ('service_msgs', 'builtin_interfaces')
+                for part in ('rosidl_generator_c', 'rosidl_generator_py', 'rosidl_typesupport_c',
+                             *_SUPPORTS)))
 # Wherever the folder is: what is loaded by its name is found by it.
 _INIT = f"""import ctypes
 import pathlib
@@ -74,15 +78,22 @@ def _translate(
 ) -> list[str]:
     """Write the definitions as IDL; return them as generators name them."""
     from rosidl_adapter.msg import convert_msg_to_idl
+    from rosidl_adapter.srv import convert_srv_to_idl
+    messages = dict.fromkeys(part for its in names for part in definitions.with_parts(its))
+    texts = {f'msg/{name}': definitions.lines(name) for name in messages} | {
+        f'srv/{name}': (*request, '---', *response)
+        for name, (request, response) in definitions.services().items()
+        if messages.keys() >= set(references((*request, *response)))}
     files = []
-    for name in dict.fromkeys(part for its in names for part in definitions.with_parts(its)):
-        source = folder / 'msg' / f'{name}.msg'
+    for path, lines in texts.items():
+        kind, name = path.split('/')
+        source = folder / kind / f'{name}.{kind}'
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text('\n'.join(definitions.lines(name)), encoding='utf-8')
+        source.write_text('\n'.join(lines), encoding='utf-8')
+        convert = convert_msg_to_idl if kind == 'msg' else convert_srv_to_idl
         with contextlib.redirect_stdout(io.StringIO()):
-            convert_msg_to_idl(
-                folder.absolute(), PACKAGE, source.relative_to(folder), source.parent)
-        files.append(f'{folder}:msg/{name}.idl')
+            convert(folder.absolute(), PACKAGE, source.relative_to(folder), source.parent)
+        files.append(f'{folder}:{path}.idl')
     return files
 
 
@@ -99,27 +110,38 @@ def _generate(files: list[str], folder: pathlib.Path) -> None:
     from rosidl_typesupport_c.cli import GenerateCTypesupport
     from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
     from rosidl_typesupport_introspection_c.cli import GenerateIntrospectionCTypesupport
-    of_all: tuple[typing.Any, ...] = PACKAGE, files, [], folder
+    events = [str(prefix / 'share' / 'service_msgs') for prefix in _prefixes()]
+    of_all: tuple[typing.Any, ...] = PACKAGE, files, events, folder
     with contextlib.redirect_stdout(io.StringIO()):
         hashes = HashTypeDescription('').generate_type_hashes(*of_all)
-        GenerateC('').generate(*of_all, hashes)
+        for kind in 'msg', 'srv':      # it takes one for the other that has the same name
+            GenerateC('').generate(
+                PACKAGE, [file for file in files if f':{kind}/' in file], events, folder,
+                [path for path in hashes if pathlib.Path(path).parent.name == kind])
         GenerateFastRTPSCTypesupport('').generate(*of_all)
-        GenerateIntrospectionCTypesupport('').generate(*of_all)
+        # Of services it has a file of the same name as another generator.
+        GenerateIntrospectionCTypesupport('').generate(
+            *of_all[:-1], folder.parent / 'introspection' / PACKAGE)
         GenerateCTypesupport('', typesupport_implementations=list(_SUPPORTS)).generate(*of_all)
         GeneratePython('', typesupport_implementations=['rosidl_typesupport_c']).generate(*of_all)
+
+
+def _prefixes() -> list[pathlib.Path]:
+    """Return where packages of ROS 2 are installed."""
+    return [pathlib.Path(p) for p in os.environ['AMENT_PREFIX_PATH'].split(os.pathsep) if p]
 
 
 def _compile(compiler: str, folder: pathlib.Path, package: pathlib.Path) -> None:
     """Compile all into one library."""
     import numpy
-    prefixes = [pathlib.Path(p) for p in os.environ['AMENT_PREFIX_PATH'].split(os.pathsep) if p]
-    includes = [folder, pathlib.Path(sysconfig.get_path('include')),
+    prefixes = _prefixes()
+    includes = [folder, folder / 'introspection', pathlib.Path(sysconfig.get_path('include')),
                 pathlib.Path(numpy.get_include())]
     for prefix in prefixes:
         includes += [prefix / 'include', *filter(pathlib.Path.is_dir, (
             prefix / 'include').iterdir())]
     options = ['-O1', '-fPIC', '-w', *(f'-I{include}' for include in includes)]
-    sources = [path for path in (folder / PACKAGE).rglob('*') if path.suffix in ('.c', '.cpp')]
+    sources = [path for path in folder.rglob('*') if path.suffix in ('.c', '.cpp')]
 
     def compiled(source: pathlib.Path) -> str:
         target = f'{source}.o'
