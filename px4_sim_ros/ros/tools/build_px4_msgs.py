@@ -137,9 +137,9 @@ def _compile(compiler: str, folder: pathlib.Path, package: pathlib.Path) -> None
     prefixes = _prefixes()
     includes = [folder, folder / 'introspection', pathlib.Path(sysconfig.get_path('include')),
                 pathlib.Path(numpy.get_include())]
-    for prefix in prefixes:
-        includes += [prefix / 'include', *filter(pathlib.Path.is_dir, (
-            prefix / 'include').iterdir())]
+    for include in (prefix / 'include' for prefix in prefixes):
+        if include.is_dir():       # a package in Python has none
+            includes += [include, *filter(pathlib.Path.is_dir, include.iterdir())]
     options = ['-O1', '-fPIC', '-w', *(f'-I{include}' for include in includes)]
     sources = [path for path in folder.rglob('*') if path.suffix in ('.c', '.cpp')]
 
