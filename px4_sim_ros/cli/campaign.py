@@ -28,11 +28,11 @@ from px4_sim_ros.cli import flown_again, output
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Bar
 from px4_sim_ros.flight.instances import most_at_once
+from px4_sim_ros.link.hil.line import STARTED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import signals
 from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.px4.sitl import REPEATABLE, SCHEDULES, Px4, add_argument
-from px4_sim_ros.spec.flight_spec import AUTOPILOTS
 
 
 def refly(options: argparse.Namespace, path: str, run: str) -> int:
@@ -154,7 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help=f'who hands out the runs; {THREADS} by default')
     parser.add_argument('--scheduler', metavar='tcp://HOST:PORT',
                         help='of Dask; without one there is a cluster on this machine')
-    parser.add_argument('--autopilot', choices=AUTOPILOTS[:2], help='that of the file by default')
+    parser.add_argument('--autopilot', choices=STARTED, help='that of the file by default')
     add_argument(parser)
     parser.add_argument('--px4-schedule', choices=SCHEDULES, help='how a PX4 runs, as with'
                         f' fly; {REPEATABLE} by default, for refly as it was')

@@ -19,12 +19,13 @@ from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.flight import autopilots, instances
 from px4_sim_ros.flight.flight import Flight
 from px4_sim_ros.flight.record import FlightResult
+from px4_sim_ros.link.hil.line import AUTOPILOTS, STARTED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.process import domain_claim, signals
 from px4_sim_ros.px4 import memory, sitl
 from px4_sim_ros.spec import node_overrides, remapping, settings
 from px4_sim_ros.spec.fleets import MOST_VEHICLES, SPACING_M
-from px4_sim_ros.spec.flight_spec import AUTOPILOTS, MISSION, MODES
+from px4_sim_ros.spec.flight_spec import MISSION, MODES
 from px4_sim_ros.spec.resources import check_page
 
 if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
@@ -38,8 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='one loop, all nodes in one process, or a process a node; composed'
                         ' by default, and core for several vehicles')
     parser.add_argument('--autopilot', choices=AUTOPILOTS, default='embedded',
-                        help='the one that comes along, a PX4 that is started, or none: wait for'
-                        ' yours, until Ctrl-C or `stop`')
+                        metavar='|'.join(AUTOPILOTS),
+                        help='the one that comes along, a PX4 that is started, none: wait for'
+                        ' yours, until Ctrl-C or `stop`; or a line to a flight controller in HITL')
     sitl.add_argument(parser)
     sitl.add_schedule_argument(parser, None)
     parser.add_argument('--mission', help='name in config/missions, or a path; by default '
@@ -123,7 +125,7 @@ def _fly(
                    *(memory.remarks() if spec.repeats_px4 else []),
                    *fly_plan.settled_schedule(options, spec)]:
         print(f'fly: {remark}', file=sys.stderr)
-    with contextlib.closing(Progress(spec.events, spec.waiting_ports)) as progress:
+    with contextlib.closing(Progress(spec.events, spec.awaited_at)) as progress:
         flight = Flight(spec, folder, progress)
         code, failure = _flown(flight)
     result = flight.result
@@ -171,7 +173,7 @@ def _free_domain(options: argparse.Namespace, held: contextlib.ExitStack) -> lis
 def _free_instance(options: argparse.Namespace, held: contextlib.ExitStack) -> int:
     """Return a free instance, for where the user names none."""
     is_fleet = options.fleet is not None or options.vehicles is not None
-    if is_fleet or options.instance is not None or options.autopilot == 'none':
+    if is_fleet or options.instance is not None or options.autopilot not in STARTED:
         return 0
     return held.enter_context(instances.first_free())
 

@@ -36,14 +36,14 @@ class Bar:
 class Progress(Bar):
     """The events of a flight."""
 
-    def __init__(self, events: int, ports: typing.Iterable[int] = ()) -> None:
+    def __init__(self, events: int, awaited_at: typing.Iterable[str] = ()) -> None:
         """Begin.
 
         :param events: how many a mission has
-        :param ports: TCP ports that autopilots of the user connect to
+        :param awaited_at: where autopilots are waited for that are not started here
         """
         super().__init__(events, 'event')
-        self._ports = ', '.join(map(str, ports))
+        self._awaited_at = ', '.join(awaited_at)
 
     def on_event(self, event: Event | Happening | Encounter) -> None:
         """Show an event."""
@@ -56,5 +56,5 @@ class Progress(Bar):
         self.print('the run begins again: so does the flight')
 
     def on_waiting(self) -> None:
-        """Show to which ports autopilots of the user connect."""
-        self.print(f'waiting for your autopilot on TCP port {self._ports}')
+        """Show where autopilots are waited for."""
+        self.print(f'waiting for your autopilot on {self._awaited_at}')

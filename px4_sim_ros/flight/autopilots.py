@@ -51,7 +51,8 @@ def _say(remark: str) -> None:
 
 def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
     """Check that the ports of a flight are free; of PX4, that of the pilot."""
-    check_port_is_free('TCP', hil.host, port_of(hil.instance))
+    if not hil.line:
+        check_port_is_free('TCP', hil.host, port_of(hil.instance))
     if is_piloted:
         check_port_is_free('UDP', LOCAL, pilot_port(hil.instance))
     if autopilot == 'embedded' or (autopilot == 'px4' and is_piloted):

@@ -112,7 +112,7 @@ class Flight:
             stack.callback(self._collect)
             stack.callback(self._world.close)
             self._world.wait_until_seen()
-            if any(vehicle.autopilot == 'none' for vehicle in self.spec.vehicles):
+            if self.spec.awaited_at:
                 self._listener.on_waiting()
             self._open = stack
             self._start_autopilots()

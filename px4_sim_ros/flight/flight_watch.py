@@ -142,7 +142,7 @@ class StartedAutopilot:
         self._started = contextlib.ExitStack()
         self._in_vain = 0              # how many in a row have not replied
         self._is_wanted_again = vehicle.hil.on_waiting == 'begin_again'
-        if vehicle.autopilot != 'none' and not is_external:
+        if vehicle.is_started and not is_external:
             flight.restart_autopilot, flight.end_autopilot = self.restart, self._leave
             flight.start_autopilot = self._join
             if vehicle.presence.joins_us == 0:

@@ -17,13 +17,13 @@ import yaml
 from px4_sim_ros.flight import autopilots, instances
 from px4_sim_ros.flight.flight import Flight as _Flight
 from px4_sim_ros.flight.flight import Listener
+from px4_sim_ros.link.hil.line import AUTOPILOTS
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.fleets import Fleet
 from px4_sim_ros.spec.flight_spec import (
-    AUTOPILOTS,
     MISSIONS,
     MODES,
     OF_ONE_FLIGHT,

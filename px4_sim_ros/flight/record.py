@@ -11,6 +11,7 @@ import typing
 
 import numpy.typing
 
+from px4_sim_ros.link.hil.line import FIGURES
 from px4_sim_ros.link.hil.link_state import MAX_HEIGHT, MOVED, TROUBLES
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.model.encounters import Encounter, Nearest
@@ -251,6 +252,7 @@ class VehicleRecord:
             'repeatable': not self.unrepeatable,
             'not_repeatable_because': self.unrepeatable,
             'states': self.status.state_seconds(),
+            **{key: self.status.link[key] for key in FIGURES if key in self.status.link},
             **({} if self.log_loss is None else self.log_loss._asdict()),
         }
 

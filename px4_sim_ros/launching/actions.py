@@ -137,7 +137,7 @@ def flight_actions(
         *surroundings(claim),
         *_world(given, vehicles_of(description), parameters, run,
                 spec.optional_nodes, spec.own_classes, spec.remaps),
-        *(action for vehicle in spec.vehicles if vehicle.autopilot != 'none'
+        *(action for vehicle in spec.vehicles if vehicle.is_started
           for action in _autopilot(given, vehicle, run)),
         *shown,
     ]

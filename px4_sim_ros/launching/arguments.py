@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.link.hil.line import AUTOPILOTS
 from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.px4.sitl import ONE_CORE, SCHEDULES
 
@@ -22,8 +23,8 @@ ARGUMENTS: dict[str, Argument] = {
         'composed', 'All nodes in one process, or a process for each node.',
         ('composed', 'separate')),
     'autopilot': Argument(
-        'embedded', 'The one that comes along, a PX4 that is started, or none: wait for yours.',
-        ('embedded', 'px4', 'none')),
+        'embedded', f"Who flies: one of {', '.join(AUTOPILOTS)}. The one that comes along, a PX4"
+        ' that is started, none: wait for yours, or the line to a flight controller in HITL.'),
     'vehicle': Argument(
         '', 'Name in config/vehicles, or a path. Without it that of the launch file or of the'
         ' parameters.'),

@@ -11,6 +11,7 @@ import pathlib
 import re
 import typing
 
+from px4_sim_ros.link.hil.line import AUTOPILOTS
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
@@ -34,7 +35,6 @@ SPACING_M = 3.0
 NEAR_MISS_M = 1.0
 
 _WHEN_GONE = {'hold': 'hold', 'go_on': 'hold_first', 'begin_again': 'begin_again'}
-_AUTOPILOTS = 'embedded', 'px4', 'none'
 _OF_WORLD = {'manager', 'recorder'}
 _NAMESPACE = re.compile(r'[A-Za-z_]\w*', re.ASCII)
 _NAMED_BY_PX4 = re.compile(r'px4_(0|[1-9][0-9]?)')
@@ -63,7 +63,7 @@ class VehicleEntry(Parameters):
     scenario: str = parameter(
         'name of a file in config/scenarios, or a path: what happens to it, and what has to hold',
         default='')
-    autopilot: str = parameter('who flies it', choices=_AUTOPILOTS, default='')
+    autopilot: str = parameter('who flies it', choices=AUTOPILOTS, default='')
     instance: int = parameter('of PX4, which gives the ports', minimum=0, maximum=99, default=-1)
     seed: int = parameter(
         'of its random streams', minimum=0, maximum=2**31 - 1, default=-1)

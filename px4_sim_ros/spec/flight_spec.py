@@ -9,6 +9,8 @@ import pathlib
 import typing
 import warnings
 
+from px4_sim_ros.link.hil.flight_controller import line_to
+from px4_sim_ros.link.hil.line import AUTOPILOTS, STARTED, is_line
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.block import UPLOADED, PilotParameters
@@ -30,7 +32,7 @@ from px4_sim_ros.spec.configuration import (
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import Fleet, check_presences, check_starts, configurations, laid_over
 from px4_sim_ros.spec.parameter_files import Settings
-from px4_sim_ros.spec.run_parameters import RecorderParameters
+from px4_sim_ros.spec.run_parameters import ManagerParameters, RecorderParameters
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.step.presence import ALWAYS, Presence
 
@@ -38,7 +40,9 @@ if typing.TYPE_CHECKING:       # a flight without one does without all of its ac
     from px4_sim_ros.model.scenario.scenario import Scenario
 
 MODES = ('core', 'composed', 'separate')
-AUTOPILOTS = ('embedded', 'px4', 'none')
+
+LINE = 'line'
+"""Stands for all that are at the end of one."""
 
 AS_FAST_AS_POSSIBLE: Settings = {'manager': {'speed_factor': 0.0}}
 """Unless a parameter says otherwise."""
@@ -47,8 +51,11 @@ AS_FAST_AS_POSSIBLE: Settings = {'manager': {'speed_factor': 0.0}}
 OF_ONE_FLIGHT: Settings = {**AS_FAST_AS_POSSIBLE, 'pilot': {'at_end': 'hold'}}
 """The same, of a flight that ends with its mission."""
 
+# Wall time without controls until the link is STALLED.
+_SILENT_S = 0.1
+
 MISSION = 'square'
-MISSIONS = dict.fromkeys(('embedded', 'px4'), MISSION)
+MISSIONS = dict.fromkeys((*STARTED, LINE), MISSION)
 """The mission by autopilot, where none is named."""
 
 
@@ -62,6 +69,11 @@ class VehicleSpec:
     name: str = ''                     # in a world of several: its namespace
     namespace: str = ''                # of its nodes
     presence: Presence = ALWAYS        # in a world of several
+
+    @property
+    def is_started(self) -> bool:
+        """Whether its autopilot is started here, and does not come by itself."""
+        return self.autopilot in STARTED
 
     @property
     def mission(self) -> Mission | None:
@@ -80,8 +92,12 @@ class VehicleSpec:
 
     def check(self) -> None:
         """Check that the autopilot can fly what is wanted, and that it can be recorded."""
+        if self.autopilot not in AUTOPILOTS:
+            raise ParameterError(f"autopilot {self.autopilot!r}: must be {', '.join(AUTOPILOTS)}")
         if self.autopilot == 'embedded':
             check_embedded(self.configuration)
+        if self.hil.line:
+            self._check_line()
         if 'recorder' in self.configuration.nodes:
             new_folder(self.configuration.of_node('recorder', RecorderParameters).folder)
         check_flown(self.configuration)
@@ -97,6 +113,14 @@ class VehicleSpec:
             warnings.warn(
                 f'scenario {self.scenario.name}: px4: is for a PX4 that is started here; this'
                 f' flight is without {names}', InputWarning, stacklevel=2)
+
+    def _check_line(self) -> None:
+        """Check that the world can keep step with a flight controller."""
+        speed_factor = self.configuration.of_node('manager', ManagerParameters).speed_factor
+        if speed_factor != 1.0:
+            raise ParameterError(f'speed_factor = {speed_factor:g}: must be 1 with a flight'
+                                 ' controller, which keeps its own time')
+        line_to(self.hil.line, self.configuration.world.step_us)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,10 +164,10 @@ class FlightSpec:
         return sum(vehicle.mission.events for vehicle in self.vehicles if vehicle.mission)
 
     @property
-    def waiting_ports(self) -> list[int]:
-        """The TCP ports that autopilots of the user connect to."""
-        return [port_of(vehicle.hil.instance) for vehicle in self.vehicles
-                if vehicle.autopilot == 'none']
+    def awaited_at(self) -> list[str]:
+        """Where autopilots are waited for that are not started here."""
+        return [vehicle.hil.line or f'TCP port {port_of(vehicle.hil.instance)}'
+                for vehicle in self.vehicles if not vehicle.is_started]
 
     @property
     def repeats_px4(self) -> bool:
@@ -192,11 +216,18 @@ class Options:
 
     def base_of(self, autopilot: str) -> Settings:
         """Return the parameters under all else of a vehicle with an autopilot."""
-        mission = self.missions.get(autopilot)
+        mission = self.missions.get(LINE if is_line(autopilot) else autopilot)
         return laid_over(
             self.base, world_parameters(self.px4) if autopilot == 'px4' else {},
+            _of_line(autopilot) if is_line(autopilot) else {},
             {} if mission is None else {'': {'mission': mission}},
             profile_parameters(self.profile))
+
+
+def _of_line(line: str) -> Settings:
+    """Return the parameters of a flight with a flight controller, which keeps its own time."""
+    return {'manager': {'speed_factor': 1.0},
+            'hil_bridge': {'line': line, 'reply_timeout_s': _SILENT_S}}
 
 
 def flight_of(options: Options, fleet: Fleet | None = None) -> FlightSpec:

@@ -163,7 +163,7 @@ def changed(**entry):
      ": namespace = 'alpha': 2 vehicles have it; each needs one of its own"),
     (changed(instance=100), ': vehicles[1].instance = 100: must be at least 0 and at most 99'),
     (changed(autopilot='ardupilot'), ": vehicles[1].autopilot = 'ardupilot': must be one of"
-     ' embedded, px4, none'),
+     ' embedded, px4, none, udp:HOST:PORT, serial:DEVICE:BAUD'),
     (changed(when_gone='cry'),
      ": vehicles[1].when_gone = 'cry': must be one of hold, go_on, begin_again"),
     (changed(start={'east': 1}), ': vehicles[1].start.east: unknown parameter; did you mean'

@@ -13,6 +13,7 @@ import psutil
 from px4_sim_ros.jit.code_cache import BURST, IS_PLAIN, is_kept
 from px4_sim_ros.link.hil.battery_link import BatteryLink
 from px4_sim_ros.link.hil.codec import ActuatorControls
+from px4_sim_ros.link.hil.flight_controller import FlightController
 from px4_sim_ros.link.hil.frames import HilFrames
 from px4_sim_ros.link.hil.link_state import (
     MAX_HEIGHT,
@@ -49,6 +50,10 @@ class _Link(typing.NamedTuple):
     server: HilServer
     lockstep: Lockstep
     battery: BatteryLink
+
+    def counters(self) -> dict[str, str]:
+        """Return the counters of the exchange, and the figures of a line."""
+        return self.lockstep.status() | self.server.figures()
 
 
 class HilBlock(Block):
@@ -87,7 +92,8 @@ class HilBlock(Block):
         """Is called with the time of a step that was answered, before the next one begins."""
         self.on_state: typing.Callable[[LinkState, int], None] = lambda state, time_us: None
         """Is given the state of the link when it has changed, and the simulated time."""
-        check_port_is_free('TCP', hil.host, port_of(hil.instance))
+        if not hil.line:
+            check_port_is_free('TCP', hil.host, port_of(hil.instance))
 
     def reset(self) -> None:
         """Listen for an autopilot; one that is there already belongs to the run before."""
@@ -132,7 +138,10 @@ class HilBlock(Block):
         self.link.lockstep.record_nondeterminism(sentence)
 
     def open_server(self) -> HilServer:
-        """Return where the autopilot connects to."""
+        """Return where the autopilot connects to, or the line to a flight controller."""
+        if self._hil.line:
+            return FlightController(
+                self._hil.line, self._hil.instance, self.configuration.world.step_us)
         # Alone in its process it leaves the cores to the others, and so it does to the
         # autopilots that others wait for.
         return HilServer(self._hil.host, port_of(self._hil.instance),
@@ -288,14 +297,14 @@ class HilBlock(Block):
         """Let the autopilot go and free the port."""
         self._leave_core()
         if self._link is not None:
-            self._counters = self._link.lockstep.status()
+            self._counters = self._link.counters()
             self._link.server.close()
             self._link.battery.close()
             self._link = self._bursts = None
 
     def counters(self) -> dict[str, str]:
         """Return counters of the link and figures of the motion, also after it was closed."""
-        counters = self._link.lockstep.status() if self._link is not None else self._counters
+        counters = self._link.counters() if self._link is not None else self._counters
         if self._start_enu is None or self._place_enu is None:
             return counters
         moved = difference(self._place_enu, self._start_enu)
@@ -329,12 +338,12 @@ class HilBlock(Block):
         """Return the cause for which the link holds a step."""
         if not self._is_held:
             return ''
-        port = port_of(self._hil.instance)
+        where = self._hil.line or f'TCP port {port_of(self._hil.instance)}'
         if self.link.lockstep.is_booting:
-            return f'the autopilot on TCP port {port} boots'
+            return f'the autopilot on {where} boots'
         if self.link.lockstep.state is LinkState.WAITING:
-            return f'no autopilot is connected to TCP port {port}'
-        return f'the autopilot on TCP port {port} is silent, and on_stall is pause'
+            return f'no autopilot is connected to {where}'
+        return f'the autopilot on {where} is silent, and on_stall is pause'
 
     def status(self) -> BlockStatus | None:
         """Return the state of the link and its counters."""

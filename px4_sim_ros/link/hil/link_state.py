@@ -21,6 +21,7 @@ import enum
 import time
 import typing
 
+from px4_sim_ros.link.hil.line import AUTOPILOTS_ON_LINES, is_line
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
@@ -58,6 +59,9 @@ class HilParameters(Parameters):
     start_utc: str = parameter(
         "UTC of the GNSS receiver at time 0, as 2026-06-01T12:00:00Z, which dates PX4's logs;"
         ' empty: the receiver does not know it', default='')
+    line: str = parameter(
+        'to a flight controller in HITL: udp:HOST:PORT or serial:DEVICE:BAUD; empty: an autopilot'
+        ' connects', default='')
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
@@ -66,6 +70,9 @@ class HilParameters(Parameters):
         :raises ParameterError: one is wrong, or the time is none
         """
         built = super().from_mapping(owner, values)
+        if built.line and not is_line(built.line):
+            raise ParameterError(f'{owner}.line = {shown(built.line)}: must be'
+                                 f" {' or '.join(AUTOPILOTS_ON_LINES)}, or empty")
         try:
             if (built.start_utc_us or 1) <= 0:
                 raise ValueError

@@ -315,6 +315,10 @@ class HilServer:
         self._client, self._is_retired = None, False
         self._unsent = self._unread = b''
 
+    def figures(self) -> dict[str, str]:
+        """Return figures of a line; there is none."""
+        return {}
+
     def close(self) -> None:
         """Close everything and free the port."""
         self.drop_client()
