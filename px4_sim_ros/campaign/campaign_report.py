@@ -291,7 +291,7 @@ def _histogram(rows: typing.Sequence[Row], name: str, meaning: str) -> go.Figure
         values = statistics.numbers([r for r in rows if r['outcome'] == outcome], name)[:, 0]
         counts, _ = np.histogram(values, edges)        # Plotly's own leaves out the greatest value
         plot.add_trace(go.Bar(
-            x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), name=outcome,
+            x=edges[:-1] / 2 + edges[1:] / 2, y=counts, width=np.diff(edges), name=outcome,
             marker={'color': colour}))
     plot.add_vline(x=0, line={'color': TRUTH_COLOUR, 'dash': 'dot'})
     plot.update_layout(barmode='stack', xaxis={'title': {'text': f'margin: {meaning}'}},

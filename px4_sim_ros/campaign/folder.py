@@ -215,7 +215,7 @@ class Folder:
     @classmethod
     def read(cls, path: str | pathlib.Path) -> Folder:
         """Find out which campaign is in a folder."""
-        path = pathlib.Path(path).expanduser()
+        path = pathlib.Path(os.path.expanduser(path))
         try:
             content = _content((path / _PLAN).read_bytes())
             name, px4, campaign = (content[key] for key in ('name', 'px4', 'campaign'))
@@ -232,7 +232,7 @@ class Folder:
     @classmethod
     def make(cls, path: str | pathlib.Path, campaign: Campaign, px4: Px4Build) -> Folder:
         """Make the folder of a campaign, or take the one in which it has begun."""
-        path = pathlib.Path(path).expanduser()
+        path = pathlib.Path(os.path.expanduser(path))
         if (path / _PLAN).exists():
             Folder.read(path)._check_same(campaign, px4)
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -330,7 +330,7 @@ def _making(path: pathlib.Path) -> typing.Iterator[None]:
 
 def made(path: str | pathlib.Path) -> pathlib.Path:
     """Return a folder that is there, for what is no campaign."""
-    path = pathlib.Path(path).expanduser()
+    path = pathlib.Path(os.path.expanduser(path))
     with _making(path):
         path.mkdir(parents=True, exist_ok=True)
     return path

@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import functools
 import hashlib
+import os
 import pathlib
 import statistics
 import typing
@@ -172,7 +173,7 @@ def read_column(owner: str, content: typing.Any) -> list[Value]:
     if set(content) != {'file', 'column'}:
         raise ParameterError(f'{owner} = {shown(content)}: must be a list of values, or a mapping'
                              ' of file and column')
-    path, column = pathlib.Path(str(content['file'])).expanduser(), str(content['column'])
+    path, column = pathlib.Path(os.path.expanduser(str(content['file']))), str(content['column'])
     try:
         with path.open(encoding='utf-8', newline='') as file:
             rows = list(csv.DictReader(file))

@@ -24,7 +24,7 @@ def try_to_make(
 
 def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
     """Return the absolute path of a bag that can be created; nothing is left there yet."""
-    path = pathlib.Path(os.path.abspath(pathlib.Path(folder).expanduser()))
+    path = pathlib.Path(os.path.abspath(pathlib.Path(os.path.expanduser(folder))))
     if not str(folder):
         raise ParameterError("record '': name a folder that the bag becomes")
     try:

@@ -39,7 +39,7 @@ def build_of(px4_dir: str | os.PathLike[str]) -> pathlib.Path:
     """
     if str(px4_dir) in ('', AUTO):
         return _first()
-    root = pathlib.Path(px4_dir).expanduser().resolve()
+    root = pathlib.Path(os.path.expanduser(px4_dir)).resolve()
     build = _build_in(root)
     if build is None:
         raise ParameterError(

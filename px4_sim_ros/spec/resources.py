@@ -84,7 +84,7 @@ def config_directory() -> pathlib.Path:
 
 def named_file(kind: str, name: str) -> pathlib.Path:
     """Return `config/<kind>/<name>.yaml`, or `name` itself when it is a path."""
-    path = pathlib.Path(name).expanduser()
+    path = pathlib.Path(os.path.expanduser(name))
     if path.suffix or len(path.parts) > 1:
         return path
     files = named_files(kind)
@@ -147,7 +147,7 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
 
 def read_text(path: str | pathlib.Path, what: str) -> bytes:
     """Return the bytes of a file of text, of one that is too large the first."""
-    file = pathlib.Path(path).expanduser()
+    file = pathlib.Path(os.path.expanduser(path))
     try:
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ParameterError(f'{what} {path}: is no regular file')

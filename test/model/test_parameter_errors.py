@@ -21,7 +21,7 @@ from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.files import load_vehicle
-from px4_sim_ros.spec.resources import config_directory, parse_yaml, read_yaml
+from px4_sim_ros.spec.resources import config_directory, named_file, parse_yaml, read_yaml
 
 
 @dataclasses.dataclass(frozen=True)
@@ -356,3 +356,8 @@ def test_a_list_is_kept_as_a_tuple(configuration):
     imu = configuration.nodes['imu']
     assert imu.position_m == (0.0, 0.0, 0.0)
     assert hash(imu) == hash(dataclasses.replace(imu))
+
+
+def test_a_name_of_the_home_of_no_user_is_none():
+    with pytest.raises(ParameterError, match="vehicle '~no one': there is no such vehicle"):
+        named_file('vehicles', '~no one')
