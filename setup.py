@@ -46,11 +46,12 @@ setup(
     classifiers=[
         'Framework :: Pytest', 'Intended Audience :: Developers',
         'License :: OSI Approved :: Apache Software License', 'Operating System :: POSIX :: Linux',
-        'Programming Language :: Python :: 3', 'Topic :: Scientific/Engineering'],
+        'Programming Language :: Python :: 3.11', 'Programming Language :: Python :: 3.12',
+        'Programming Language :: Python :: 3.13', 'Topic :: Scientific/Engineering'],
     install_requires=NEEDED if IS_WHEEL else ['setuptools'],
     # By `test` colcon knows that the tests are pytest's.
-    extras_require={'rerun': ['rerun-sdk'], 'campaign': ['pyarrow', 'cma'],
-                    'real': ['pyulog', 'allantools', 'pyarrow'],
+    extras_require={'rerun': ['rerun-sdk'], 'campaign': ['scipy', 'pyarrow', 'cma'],
+                    'real': ['scipy', 'pyulog', 'allantools', 'pyarrow'],
                     'dask': ['distributed'], 'test': ['pytest'], 'flight': ['pytest', *NEEDED]},
     zip_safe=False,
     entry_points={

@@ -3,6 +3,7 @@
 """package.xml names what the package imports, by the keys that rosdep knows."""
 import ast
 import functools
+import json
 import os
 import pathlib
 import re
@@ -13,9 +14,13 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
+import px4_sim_ros
+from px4_sim_ros.cli import command_line
 from px4_sim_ros.cli.command_line import main
+from px4_sim_ros.cli.commands import COMMANDS
 from px4_sim_ros.spec import resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -130,6 +135,7 @@ def test_packages_without_a_key_are_imported_where_they_are_needed():
 
 @pytest.mark.parametrize(('package', 'words'), [
     ('pygeomag', ['fly']), ('plotly', ['fly', '--report', 'page.html']),
+    ('scipy', ['campaign', 'wind_limit']), ('scipy', ['identify', 'a.ulg', '--vehicle', 'iris']),
     ('distributed', ['campaign', 'wind_limit', '--executor', 'dask'])])
 def test_one_that_is_missing_is_named_before_anything_starts(package, words, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)
@@ -307,3 +313,25 @@ def test_the_locks_are_those_of_the_lists():
         text = (ROOT / name).read_text()
         assert '://' not in text
         assert len(re.findall(r'^\S.*\\\n    --hash=sha256:', text, re.M)) >= len(its)
+
+
+def test_what_the_container_takes_is_there(given):
+    """Its stages, by the files that they copy and the words that their commands have."""
+    text = (ROOT / 'container' / 'Dockerfile').read_text()
+    extras, = re.findall(r'^ARG EXTRAS=(\S+)$', text, re.M)
+    assert re.findall(r'^FROM \S+ AS (\w+)$', text, re.M) == ['build', 'fly', 'px4']
+    assert set(extras.split(',')) <= set(given['extras_require'])
+    for command in re.findall(r'px4_sim_ros (\w+)', text):
+        assert command in COMMANDS or command in ('fly', 'px4'), command
+    ignored = (ROOT / 'container' / 'Dockerfile.dockerignore').read_text().split()
+    assert {'.git', '.venv'} <= set(ignored)
+    compose = yaml.safe_load((ROOT / 'container' / 'compose.yaml').read_text())
+    parser, _, _ = command_line._parser(['fly'])
+    assert parser.parse_args(compose['services']['flight']['command']).autopilot == 'px4'
+    assert compose['services']['flight']['build']['dockerfile'] == 'container/Dockerfile'
+    device = json.loads((ROOT / '.devcontainer' / 'devcontainer.json').read_text())
+    assert (ROOT / '.devcontainer' / device['build']['dockerfile']).is_file()
+
+
+def test_a_release_has_one_version(given):
+    assert {given['version'], PACKAGE.findtext('version')} == {px4_sim_ros.__version__}

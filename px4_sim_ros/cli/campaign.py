@@ -29,7 +29,7 @@ from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Bar
 from px4_sim_ros.flight.instances import most_at_once
 from px4_sim_ros.link.hil.line import STARTED
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, check_installed, sentence
 from px4_sim_ros.process import signals
 from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.px4.sitl import REPEATABLE, SCHEDULES, Px4, add_argument
@@ -174,6 +174,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def campaign(options: argparse.Namespace) -> int:
     """Do what is asked for; return the exit code."""
+    check_installed('scipy')        # an extra: a flight does without
     word, *rest = options.words
     counts = {'refly': 2, 'report': 1, 'compare': 2, 'limit': 1, 'worst': 1}
     try:

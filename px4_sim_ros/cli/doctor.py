@@ -30,9 +30,9 @@ OK, LACKS, FAILS = STATES = 'ok', 'lacks', 'fails'
 _TOOLS = 'taskset', 'chrt', 'prlimit', 'setpriv'
 # What an extra is for, and the packages that show whether it is there.
 _EXTRAS = {
-    'report': ('pages and plots', ['plotly']), 'rerun': ('the viewer Rerun', ['rerun']),
-    'campaign': ('Parquet files and the search for the worst', ['pyarrow', 'cma']),
-    'real': ('logs of PX4', ['pyulog', 'allantools']), 'test': ('flights as tests', ['pytest'])}
+    'rerun': ('the viewer Rerun', ['rerun']), 'test': ('flights as tests', ['pytest']),
+    'campaign': ('campaigns, Parquet files', ['scipy', 'pyarrow', 'cma']),
+    'real': ('logs of real flights', ['scipy', 'pyulog', 'allantools'])}
 _VIEWERS = 'rviz2', 'foxglove_bridge', 'plotjuggler'
 
 

@@ -7,7 +7,7 @@ import argparse
 import pathlib
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, check_installed
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import Files, load_vehicle
 from px4_sim_ros.spec.resources import check_page, check_writable
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def identify(options: argparse.Namespace) -> int:
     """Identify numbers and write a vehicle file, a profile, or both; return the exit code."""
+    check_installed('scipy')
     _check(options)
     if options.sensors:
         _sensors(options)

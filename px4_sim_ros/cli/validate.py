@@ -7,6 +7,7 @@ import argparse
 import pathlib
 
 from px4_sim_ros.cli import output
+from px4_sim_ros.model.errors import check_installed
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import check_page
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def validate(options: argparse.Namespace) -> int:
     """Fly the log through the vehicle; return the exit code."""
+    check_installed('scipy')
     page = options.report or pathlib.Path(f'{pathlib.Path(options.log).stem}_validation.html')
     check_page('report', page)
     output.check_json(options)

@@ -331,8 +331,8 @@ def test_words_are_the_actions_of_scenario_files():
     assert words.push(1, 2, 3) == words.action('push', force_n=[1, 2, 3])
 
 
-STEPS = yaml.safe_load((ROOT / 'examples' / 'flights.yaml').read_text('utf-8'))['jobs']['fly'][
-    'steps']
+ACTION = yaml.safe_load((ROOT / 'action.yml').read_text('utf-8'))
+STEPS = ACTION['runs']['steps']
 RUNS = {step['name']: step['run'] for step in STEPS if 'name' in step}
 
 
@@ -344,20 +344,34 @@ def program(path, text):
 
 
 @pytest.mark.process
-def test_the_workflow_flies_the_tests_of_a_repository_without_this_package(tmp_path, installed):
-    """The step that flies, as the runner's shell runs it; its rights are those of `sudo` there."""
+def test_the_action_flies_the_tests_of_a_repository_without_this_package(tmp_path, installed):
+    """Its steps, as the runner's shell runs them; its rights are those of `sudo` there."""
     program(tmp_path / 'bin' / 'sudo', f'echo "$@" > {tmp_path}/rights')
     program(tmp_path / 'flying' / 'bin' / 'python', f'exec {sys.executable} "$@"')
+    program(tmp_path / 'flying' / 'bin' / 'px4_sim_ros',
+            f'exec {sys.executable} -m px4_sim_ros "$@"')
     (tmp_path / 'flights_of_mine').mkdir()
     (tmp_path / 'flights_of_mine' / 'test_ground.py').write_text(
         'import pytest\n@pytest.mark.flight(mission="none")\n'
         'def test_ground(flight):\n    assert flight.run_for(0.1).height_m < 0\n')
-    result = subprocess.run(
-        ['bash', '-e', '-c', RUNS['Fly']], cwd=tmp_path, capture_output=True, text=True,
-        check=False, env=os.environ | {
-            'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}', 'PYTHONPATH': installed,
-            'PYTEST_ADDOPTS': f'-m "not px4" -p no:cacheprovider {WITHOUT_ROS}'})
-    assert result.returncode == 1 and '1 failed, 1 deselected' in result.stdout, result.stdout
+
+    def run(step):
+        return subprocess.run(
+            ['bash', '-e', '-o', 'pipefail', '-c', RUNS[step]], cwd=tmp_path, capture_output=True,
+            text=True, check=False, env=os.environ | {
+                'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}', 'PYTHONPATH': installed,
+                'RUNNER_TEMP': str(tmp_path), 'GITHUB_OUTPUT': str(tmp_path / 'output'),
+                'GITHUB_STEP_SUMMARY': str(tmp_path / 'summary.md'), 'PX4': '', 'PX4_DIR': '',
+                'TESTS': 'flights_of_mine', 'OPTIONS': f'-p no:cacheprovider {WITHOUT_ROS}'})
+    assert run('Find PX4').returncode == 0
+    assert (tmp_path / 'output').read_text() == 'dir=\n'
+    result = run('Fly')
+    assert result.returncode == 1 and '1 failed' in result.stdout, result.stdout
+    assert run('Summary').returncode == 0
+    said = (tmp_path / 'summary.md').read_text()
+    assert re.search(
+        r'^\| test_ground\[embedded\] \| ❌ failed \| .* s \| [0-9a-f]{16} \|$', said, re.M)
+    assert 'assert flight.run_for(0.1).height_m < 0' in said
     *_, artefacts = STEPS
     for name in artefacts['with']['path'].split():
         assert (tmp_path / name).exists()
@@ -366,12 +380,21 @@ def test_the_workflow_flies_the_tests_of_a_repository_without_this_package(tmp_p
     assert rights == [f'--rtprio={sitl._PRIORITY}', '--memlock=102400000']
 
 
-def test_the_workflow_installs_what_there_is():
+@pytest.mark.parametrize(('px4', 'written'), [
+    ('/', 'dir=/\n'), ('v1.17.0', 'dir=/runner/px4\nref=v1.17.0\n')])
+@pytest.mark.process
+def test_the_action_builds_a_commit_and_takes_a_folder(px4, written, tmp_path):
+    subprocess.run(['bash', '-e', '-c', RUNS['Find PX4']], check=True, env=os.environ | {
+        'PX4': px4, 'RUNNER_TEMP': '/runner', 'GITHUB_OUTPUT': str(tmp_path / 'output')})
+    assert (tmp_path / 'output').read_text() == written
+
+
+def test_the_recipe_names_inputs_of_the_action():
+    workflow = yaml.safe_load((ROOT / 'examples' / 'flights.yaml').read_text('utf-8'))
+    _, step = workflow['jobs']['fly']['steps']
+    assert step['uses'].startswith('OWNER/px4_sim_ros@')
+    assert set(step['with']) <= set(ACTION['inputs'])
     create, install = RUNS['Install'].splitlines()
-    assert create == 'python3 -m venv flying'
-    assert install == 'flying/bin/pip install "./px4_sim_ros[flight]"'
-    assert not [step for step in STEPS if 'make check' in step.get('run', '')
-                or '.venv' in step.get('run', '')]
-    paths = [step['with']['path'] for step in STEPS if 'repository' in step.get('with', {})]
-    assert paths == ['px4_sim_ros', 'px4']
+    assert create == '"$PYTHON" -m venv "$RUNNER_TEMP/flying"'
+    assert install.endswith('install --quiet "$GITHUB_ACTION_PATH[flight]"')
     assert re.search(r'config/scenarios/(\w+).yaml', PAGE)[1] in named_files('scenarios')

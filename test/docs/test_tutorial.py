@@ -1,0 +1,57 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the tutorial, in order, in a folder of their own."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from px4_sim_ros.flight.instances import own_instance
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / 'docs' / 'tutorial.md').read_text('utf-8')
+COMMANDS = [line for block in re.findall(r'```sh\n(.*?)```', PAGE, re.S)
+            for line in block.splitlines()]
+INSTALL = ('python3 -m venv', '. flying', 'pip install')
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_each_command_does_as_the_tutorial_says(tmp_path):
+    shutil.copytree(ROOT / 'examples', tmp_path / 'examples')
+    code, = re.findall(r'```python\n(.*?)```', PAGE, re.S)
+    (tmp_path / 'test_hop.py').write_text(code)
+    program = tmp_path / 'bin' / 'px4_sim_ros'
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m px4_sim_ros "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / 'bin' / 'python').symlink_to(sys.executable)
+    environment = os.environ | {
+        'PATH': f"{tmp_path / 'bin'}:{os.environ['PATH']}", 'ROS_HOME': str(tmp_path),
+        'PYTEST_ADDOPTS': '-p px4_sim_ros.testing.plugin -p no:cacheprovider'
+        ' -p no:launch_testing -p no:launch_ros'}
+    environment.pop('PX4_DIR', None)
+    run = 0
+    for command in COMMANDS:
+        # PX4 has tests of its own.
+        if command.startswith(INSTALL) or '--autopilot px4' in command:
+            continue
+        with own_instance(of_px4=False, flies_here=False) as instance:
+            words = command + (f' --instance {instance}' if ' fly ' in command else '')
+            result = subprocess.run(
+                words, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True,
+                check=False)
+        assert result.returncode == 0, f'{command}\n{result.stdout}\n{result.stderr}'
+        run += 1
+    assert run >= 9
+    for name in 'flight.html', 'campaigns/hour/report.html':
+        assert (tmp_path / name).is_file()
+
+
+def test_the_files_that_it_names_are_there():
+    assert [line for line in COMMANDS if line.startswith(INSTALL)][2:] == [
+        'pip install ".[test,campaign]"']
