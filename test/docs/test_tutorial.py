@@ -25,11 +25,11 @@ def test_each_command_does_as_the_tutorial_says(tmp_path):
     shutil.copytree(ROOT / 'examples', tmp_path / 'examples')
     code, = re.findall(r'```python\n(.*?)```', PAGE, re.S)
     (tmp_path / 'test_hop.py').write_text(code)
-    program = tmp_path / 'bin' / 'px4_sim_ros'
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m px4_sim_ros "$@"\n')
-    program.chmod(0o755)
-    (tmp_path / 'bin' / 'python').symlink_to(sys.executable)
+    (tmp_path / 'bin').mkdir()
+    for name, words in ('px4_sim_ros', '-m px4_sim_ros'), ('python', ''):
+        program = tmp_path / 'bin' / name
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        program.chmod(0o755)
     environment = os.environ | {
         'PATH': f"{tmp_path / 'bin'}:{os.environ['PATH']}", 'ROS_HOME': str(tmp_path),
         'PYTEST_ADDOPTS': '-p px4_sim_ros.testing.plugin -p no:cacheprovider'
