@@ -31,6 +31,7 @@ def test_it_flies(mode, line, hop, here, tmp_path):
     assert f'waiting for your autopilot on {line}' in said
     summary = json.loads(file.read_text())
     assert (summary['autopilot'], summary['landed'], summary['repeatable']) == (line, True, False)
+    assert summary['max_altitude_m'] > 0.25
     assert summary['real_time_factor'] <= 1.01
     median_ms, *_ = map(float, summary['controls_interval_ms'].split())
     assert median_ms >= 1e3 * line_controller.PERIOD_S
