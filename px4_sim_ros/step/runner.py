@@ -276,8 +276,8 @@ class Runner:
         self._put_out_ends(lanes, aheads, step, heard)
         while step < begun:
             time_us, left = self.time_us + (step + 1) * step_us, begun - 1 - step
-            if left and self.rows is not None and not any(
-                    lane.has_led for lane in lanes[:len(lanes) * (step == 0)]):
+            has_more = step == 0 and any(lane.has_led for lane in lanes)
+            if left and self.rows is not None and not has_more:
                 self.flush()           # what has ended the step before
                 if count := self.rows.rows_possible(members, time_us, step_us, left):
                     self.rows.send_rows(members, time_us, step_us, count, step)
