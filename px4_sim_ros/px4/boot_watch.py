@@ -120,7 +120,7 @@ _STOPPED = 'Tt'
 _MAJOR_FAULTS, _MAJOR_FAULTS_OF_CHILDREN = 9, 10
 # Where a thread stands that will look again by the wall clock, and one that waits for data, which
 # may look at the time now and then.
-_LOOKS_AGAIN, _WAITS_FOR_DATA = 'nanosleep', 'poll'
+_LOOKS_AGAIN, _WAITS_FOR_DATA = b'nanosleep', b'poll'
 
 
 class _Thread(typing.NamedTuple):
@@ -130,6 +130,64 @@ class _Thread(typing.NamedTuple):
     looks_again: bool
     waits_for_data: bool
     switches: int          # how many times it has gone to sleep
+
+
+# What is read of each thread, and where its state, its switches and its place are in that.
+_FILES = 'stat', 'status', 'wchan'
+_MOST_BYTES = 4096
+_SWITCHES = b'\nvoluntary_ctxt_switches:'
+
+
+class _Threads:
+    """Reads what threads are about, again and again: their files stay open.
+
+    To open them takes ten times as long as to read them, and a boot is looked at in each step.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[int]] = {}         # by the number of the thread
+
+    def read(self, processes: typing.Iterable[int]) -> dict[str, _Thread]:
+        """Return what the threads of processes are about, by their numbers."""
+        found: dict[str, _Thread] = {}
+        for process in processes:
+            with contextlib.suppress(OSError):         # it has just ended
+                for name in os.listdir(f'/proc/{process}/task'):
+                    if (thread := self._thread(process, name)) is not None:
+                        found[name] = thread
+        for name in self._files.keys() - found.keys():
+            self._close(name)
+        return found
+
+    def _thread(self, process: int, name: str) -> _Thread | None:
+        """Return what a thread is about, None if it has just ended."""
+        try:
+            if name not in self._files:
+                self._files[name] = []
+                for file in _FILES:
+                    self._files[name].append(
+                        os.open(f'/proc/{process}/task/{name}/{file}', os.O_RDONLY))
+            stat, status, place = (
+                os.pread(file, _MOST_BYTES, 0) for file in self._files[name])
+        except OSError:
+            return None
+        # The name of the program is in brackets, and may have some itself.
+        state = stat[stat.rindex(b')') + 2:][:1].decode()
+        switches = status[status.index(_SWITCHES) + len(_SWITCHES):].split(maxsplit=1)[0]
+        return _Thread(
+            state in _BUSY, _LOOKS_AGAIN in place, _WAITS_FOR_DATA in place, int(switches))
+
+    def _close(self, name: str) -> None:
+        for file in self._files.pop(name):
+            os.close(file)
+
+    def close(self) -> None:
+        """Close all files; a second time nothing happens."""
+        for name in [*self._files]:
+            self._close(name)
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class _DiskUse(typing.NamedTuple):
@@ -151,6 +209,7 @@ class BootWatch:
         self.agent = AgentWatch(self._process)
         self._disk_use: _DiskUse | None = None     # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
+        self._threads = _Threads()
         self._stopped: list[int] = []              # processes of its start script
         self._files: list[PinnedFile] = []
 
@@ -169,7 +228,7 @@ class BootWatch:
                 _read_links(folder)
         for process in self._processes():
             with contextlib.suppress(OSError):                   # it has just ended
-                maps = (process / 'maps').read_text().splitlines()
+                maps = (_PROC / str(process) / 'maps').read_text().splitlines()
                 paths |= {pathlib.Path(line.split(maxsplit=5)[5]) for line in maps if '/' in line}
         for path in paths:
             with contextlib.suppress(OSError, ValueError):       # no file, or an empty one
@@ -187,12 +246,12 @@ class BootWatch:
         if self._process != self._session:
             return
         for process in self._processes():
-            if int(process.name) != self._process:
+            if process != self._process:
                 with contextlib.suppress(ProcessLookupError):      # it has just ended
-                    if os.sched_getscheduler(int(process.name)) == os.SCHED_FIFO:
-                        go_last(int(process.name))
-                    os.kill(int(process.name), signal.SIGSTOP)
-                    self._stopped.append(int(process.name))
+                    if os.sched_getscheduler(process) == os.SCHED_FIFO:
+                        go_last(process)
+                    os.kill(process, signal.SIGSTOP)
+                    self._stopped.append(process)
 
     def let_script_go_on(self) -> None:
         """Release the start script; a second time nothing happens."""
@@ -208,7 +267,7 @@ class BootWatch:
         """
         deadline_s = time.monotonic() + longest_s
         while True:
-            now = self._threads()
+            now = self._look()
             if self._stopped:
                 # Twice alike: one who was looked at before may have been woken by one after it.
                 both = *self._seen.values(), *now.values()
@@ -247,29 +306,24 @@ class BootWatch:
         Others, and the step, run while it waits for that. To be called when the boot is
         over: until then there are processes of its start script of which nothing is known yet.
         """
-        before, self._disk_use = self._disk_use, _disk_use([_PROC / str(self._process)])
+        before, self._disk_use = self._disk_use, _disk_use([self._process])
         if before is None or self._disk_use is None or before == self._disk_use:
             return ''
         faults, read_bytes, written_bytes = (
             now - then for now, then in zip(self._disk_use, before))
         return f'{faults} page faults, {read_bytes} bytes read, {written_bytes} bytes written'
 
-    def _threads(self) -> dict[str, _Thread]:
+    def _look(self) -> dict[str, _Thread]:
         """Return the activity of all threads; with the last process but one the boot is over."""
         processes = self._processes()
         self.is_booting = len(processes) > 1
-        found = {}
-        for process in processes if self.is_booting else ():
-            with contextlib.suppress(OSError):       # it has just ended
-                for thread in (process / 'task').iterdir():
-                    found[thread.name] = _read(thread)
-        return found
+        return self._threads.read(processes if self.is_booting else ())
 
-    def _processes(self) -> list[pathlib.Path]:
+    def _processes(self) -> list[int]:
         if self._session is None:
             return []
-        return [entry for entry in _PROC.iterdir()
-                if entry.name.isdigit() and _session_of(int(entry.name)) == self._session]
+        return [process for process in map(int, filter(str.isdigit, os.listdir(_PROC)))
+                if _session_of(process) == self._session]
 
 
 def _folders_of_commands(process: pathlib.Path) -> list[pathlib.Path]:
@@ -311,37 +365,22 @@ def _is_at_rest(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
 
 def rests(process: int) -> bool:
     """Return whether no thread of a process acts, but to look for data, and it is not stopped."""
-    with contextlib.suppress(OSError):       # it has just ended
-        before = _threads_of(_PROC / str(process))
+    with contextlib.suppress(OSError), contextlib.closing(_Threads()) as threads:
+        before = threads.read([process])
         time.sleep(_LOOK_S)
         state = (_PROC / str(process) / 'stat').read_text().rpartition(')')[2].split()[0]
-        return state not in _STOPPED and _is_like(before, _threads_of(_PROC / str(process)))
-    return False
+        return state not in _STOPPED and _is_like(before, threads.read([process]))
+    return False                             # it has just ended
 
 
-def _threads_of(process: pathlib.Path) -> dict[str, _Thread]:
-    """Return the activity of the threads of a process."""
-    return {thread.name: _read(thread) for thread in (process / 'task').iterdir()}
-
-
-def _read(thread: pathlib.Path) -> _Thread:
-    """Return the activity of a thread."""
-    # The name of the program is in brackets, and may have some itself.
-    state = (thread / 'stat').read_text().rpartition(')')[2].split()[0]
-    switches = next(line.split()[1] for line in (thread / 'status').read_text().splitlines()
-                    if line.startswith('voluntary_ctxt_switches'))
-    place = (thread / 'wchan').read_text()
-    return _Thread(
-        state in _BUSY, _LOOKS_AGAIN in place, _WAITS_FOR_DATA in place, int(switches))
-
-
-def _disk_use(processes: typing.Iterable[pathlib.Path]) -> _DiskUse | None:
+def _disk_use(processes: typing.Iterable[int | None]) -> _DiskUse | None:
     """Return how processes have used the disk until now; None if one has ended."""
     faults = read_bytes = written_bytes = 0
     with contextlib.suppress(OSError):
         for process in processes:
-            stat = (process / 'stat').read_text().rpartition(')')[2].split()
-            counters = dict(line.split(': ') for line in (process / 'io').read_text().splitlines())
+            folder = _PROC / str(process)
+            stat = (folder / 'stat').read_text().rpartition(')')[2].split()
+            counters = dict(line.split(': ') for line in (folder / 'io').read_text().splitlines())
             faults += int(stat[_MAJOR_FAULTS]) + int(stat[_MAJOR_FAULTS_OF_CHILDREN])
             read_bytes += int(counters['read_bytes'])
             written_bytes += int(counters['write_bytes'])

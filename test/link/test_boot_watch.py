@@ -146,7 +146,7 @@ def test_the_script_goes_on_when_two_looks_are_alike(monkeypatch):
             states.append(script.status())
             return {'1': next(looks, moved)}
 
-        monkeypatch.setattr(watch, '_threads', threads)
+        monkeypatch.setattr(watch, '_look', threads)
         assert watch.settle()
         stopped = [state == psutil.STATUS_STOPPED for state in states]
         assert stopped == [True] * 4 + [False] * (len(stopped) - 4)
