@@ -14,6 +14,7 @@ from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.flight_watch import FlightWatch, StartedAutopilot
 from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.flight.world import make_world
+from px4_sim_ros.link.hil.link_state import MAX_HEIGHT
 from px4_sim_ros.link.pilot.events import Event, MissionError
 from px4_sim_ros.model.encounters import Encounter
 from px4_sim_ros.model.errors import ParameterError, RunError
@@ -342,11 +343,17 @@ class Flight:
             failure = ''
             if vehicle.mission is not None or vehicle.scenario is not None:
                 failure = self.why_not_flown(vehicle)
+            is_wrong = False
             if not failure:
                 record.mission_flown = watch.flown or vehicle.mission is None
-                continue
+                if (vehicle.mission is not None and watch.flown and vehicle.scenario is None
+                        and MAX_HEIGHT in record.status.link):
+                    failure = vehicle.mission.why_not_up(record.status.max_height_m)
+                if not failure:
+                    continue
+                record.mission_flown, is_wrong = False, True
             # Others have ended with the flight, which is no fault of theirs.
-            is_cause = autopilot.has_failed or bool(watch.failure) or not vehicle.name
+            is_cause = is_wrong or autopilot.has_failed or bool(watch.failure) or not vehicle.name
             record.failure = failure if is_cause else 'its flight was ended with that of another'
             if is_cause:
                 failures.append(f'{vehicle.name}: {failure}' if vehicle.name else failure)

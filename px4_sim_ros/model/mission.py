@@ -57,6 +57,17 @@ class Mission:
         """Whether it stays on the ground: it has no take-off."""
         return not any(isinstance(item, TakeOff) for item in self.items)
 
+    def why_not_up(self, height_m: float) -> str:
+        """Return why a flight that the autopilot calls flown was none, '' if it was one.
+
+        :param height_m: the greatest true height over the place of the start
+        """
+        up_m = next((item.up_m for item in self.items if isinstance(item, TakeOff)), 0.0)
+        if height_m >= 0.5 * up_m:
+            return ''
+        return (f'the autopilot has reported the mission {self.name} as flown, {up_m:g} m up, but'
+                f' the vehicle was never higher than {height_m:.2f} m: its estimate is wrong')
+
     def check_fits(self, owner: str, drives: bool) -> None:
         """Check that it is for a vehicle that flies, or for one that drives.
 

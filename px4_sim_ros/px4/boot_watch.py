@@ -148,7 +148,7 @@ class _Threads:
         self._files: dict[str, list[int]] = {}         # by the number of the thread
 
     def read(self, processes: typing.Iterable[int]) -> dict[str, _Thread]:
-        """Return what the threads of processes are about, by their numbers."""
+        """Return the activity of the threads of processes, by their numbers."""
         found: dict[str, _Thread] = {}
         for process in processes:
             with contextlib.suppress(OSError):         # it has just ended
@@ -160,7 +160,7 @@ class _Threads:
         return found
 
     def _thread(self, process: int, name: str) -> _Thread | None:
-        """Return what a thread is about, None if it has just ended."""
+        """Return the activity of a thread, None if it has just ended."""
         try:
             if name not in self._files:
                 self._files[name] = []

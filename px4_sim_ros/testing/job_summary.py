@@ -23,7 +23,8 @@ def summary(junit: str) -> str:
             said = ''.join(case.itertext()).strip() or outcome.get('message', '')
             failed.append(f"<details><summary>{case.get('name')}</summary>\n\n```text\n{said}\n```\n"
                           '</details>')
-    head = ['| flight | result | time | fingerprint |', '| --- | --- | --- | --- |']
+    head = [f"| {' | '.join(('flight', 'result', 'time', 'fingerprint'))} |",
+            '| --- | --- | --- | --- |']
     where = ['The artefact `flights` has their recordings, and in `again.txt` how to fly them.']
     return '\n'.join([*head, *rows, '', *failed, *(where if failed else []), ''])
 

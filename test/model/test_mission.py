@@ -153,3 +153,13 @@ def test_land_has_no_values():
 def test_content_of_the_wrong_shape(content):
     """No other error than the sentence comes out, whatever YAML holds."""
     assert refusal(Mission.from_mapping, 'mission file', content).startswith('mission file: ')
+
+
+@pytest.mark.parametrize('items, height_m, is_flown', [
+    ((TakeOff(2.0), Land()), 0.001, False), ((TakeOff(2.0), Land()), 1.9, True),
+    ((GoTo(5.0, 0.0),), 0.0, True)])
+def test_a_flight_that_never_left_the_ground_is_none(items, height_m, is_flown):
+    """An autopilot whose estimate is wrong calls it flown."""
+    why = Mission('hop', items).why_not_up(height_m)
+    assert (why == '') == is_flown
+    assert is_flown or 'was never higher than 0.00 m' in why
