@@ -31,8 +31,8 @@ def test_the_names_in_a_summary():
     result.first.status = WorldStatus(steps=2)
     summary = result.summary({})
     told = {name for row in rows(CONTROL, 'name') for name in row[0].split(', ')}
-    # The others are of a flight whose PX4 has written a log.
-    assert told - set(summary) == {'log_dropouts', 'log_lost_s'}
+    # The others are of a flight whose PX4 has written a log; `fly` begins with its verdict.
+    assert told - set(summary) == {'log_dropouts', 'log_lost_s', 'verdict'}
     assert set(summary['step_cost_us']) >= {'autopilot', 'rest'}
 
 

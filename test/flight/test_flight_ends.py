@@ -144,7 +144,7 @@ def test_one_that_was_killed_is_done_with_before_another_is_started(monkeypatch)
     numbers = itertools.count(1)
     autopilot = flight_watch.StartedAutopilot(
         types.SimpleNamespace(
-            name='', autopilot='px4', presence=ALWAYS,
+            name='', autopilot='px4', is_started=True, presence=ALWAYS,
             hil=types.SimpleNamespace(on_waiting='begin_again')),
         types.SimpleNamespace(status=lambda name: types.SimpleNamespace(
             steps=1, link={}, link_count=lambda name: 0)),

@@ -11,7 +11,7 @@ import pytest
 from commands import command, interrupt, running, wait_for_line
 from pymavlink.dialects.v20 import common as mavlink
 
-INSTANCE = 9
+INSTANCE = 47
 SYSTEM, AUTOPILOT = 1 + INSTANCE, 1
 GROUND, ONBOARD = (14550, 18570 + INSTANCE), (14540 + INSTANCE, 14580 + INSTANCE)
 PATIENCE_S = 120.0

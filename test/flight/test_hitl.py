@@ -8,7 +8,7 @@ import line_controller
 import pytest
 from commands import command, running, wait_for_line
 
-INSTANCE = 85
+INSTANCE = 46
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import os
 import pytest
 from bags import largest_file
 
-from px4_sim_ros.cli import compare, fly_summary
+from px4_sim_ros.cli import fly_summary, output
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.process.new_folder import make_folder, new_folder
@@ -85,7 +85,7 @@ def summary(path):
             path, [{**row, 'x': str(i) * 99} for i, row in enumerate(ROWS)]),
         marks=pytest.mark.skipif(importlib.util.find_spec('pyarrow') is None,
                                  reason='pyarrow is not installed')),
-    lambda path: summary(path), lambda path: compare._write_json(path, {'a': 'x' * 10_000}),
+    lambda path: summary(path), lambda path: output.write_json(path, {'a': 'x' * 10_000}),
     write_interrupted])
 def test_what_fails_leaves_the_file_of_before(write, tmp_path):
     path = tmp_path / 'a.txt'

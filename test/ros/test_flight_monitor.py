@@ -165,13 +165,13 @@ def test_places_of_one_time_belong_together(watched):
         publish('alpha', time_us, 0.0)
     publish('bravo', 4_000, 3.0)
     while not watch._encounters.nearest():
-        watch.look(12_000)
+        watch.look()
     assert told == []
     # Those of the later steps come late.
     publish('bravo', 8_000, 1.2)
     publish('bravo', 12_000, 0.3)
     while len(told) < 2:
-        watch.look(16_000)
+        watch.look()
     assert [(e.time_us, e.is_collision, e.distance_m) for e in told] == [
         (8_000, False, 1.2), (12_000, True, 0.3)]
     pair, = watch._encounters.nearest()
@@ -182,14 +182,14 @@ def test_a_run_that_begins_again_knows_nothing_of_the_one_before(watched):
     watch, told, publish = watched
     publish('alpha', 4_000, 0.0)
     while not watch._places:
-        watch.look(4_000)
+        watch.look()
     watch.reset()
     publish('bravo', 4_000, 0.3)
     while not watch._places:
-        watch.look(4_000)
+        watch.look()
     assert told == []
     publish('alpha', 4_000, 5.0)
     while not watch._encounters.nearest():
-        watch.look(4_000)
+        watch.look()
     assert watch._encounters.nearest()[0].distance_m == pytest.approx(4.7)
     assert told == []

@@ -146,7 +146,8 @@ def motion_facts(contents: BagContents, series: AllSeries) -> Facts:
 
 def date_text(bag: BagReader) -> str:
     """Return when a recording was written, of local time."""
-    written_s = bag.folder.stat().st_mtime
+    # The folder of one vehicle of a fleet is a name in the bag of all.
+    written_s = bag.paths[0].parent.stat().st_mtime
     return datetime.datetime.fromtimestamp(written_s).strftime('%Y-%m-%d %H:%M')
 
 
