@@ -150,9 +150,9 @@ def _of_ros() -> typing.Iterator[Finding]:
         return
     version = next((d.version for name in ('ros-rclpy', 'rclpy')
                     for d in importlib.metadata.distributions(name=name)), 'of an unknown version')
-    where = 'installed, and sourced' if os.environ.get('ROS_DISTRO') else "as wheels, without tools"
-    yield Finding('ros', OK, f"rclpy {version}, {os.environ.get('ROS_DISTRO', '')} {where}".replace(
-        ',  ', ', '))
+    distro = os.environ.get('ROS_DISTRO')
+    where = f'{distro} installed, and sourced' if distro else 'as wheels, without tools'
+    yield Finding('ros', OK, f'rclpy {version}, {where}')
 
 
 def _of_viewers() -> typing.Iterator[Finding]:

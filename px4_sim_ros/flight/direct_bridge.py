@@ -41,16 +41,6 @@ class DirectServer(HilServer):
         """Whether the autopilot is there: until it is closed."""
         return self._is_open
 
-    @property
-    def retired(self) -> bool:
-        """False: each run has an autopilot of its own."""
-        return False
-
-    @property
-    def peer(self) -> tuple[str, int] | None:
-        """None: no other process is connected."""
-        return None
-
     def accept(self, timeout_s: float = 0.0) -> bool:
         """Return that the autopilot is there: a new one, if that before was retired."""
         if not self._is_open:
@@ -81,11 +71,6 @@ class DirectServer(HilServer):
             return None
         self._autopilot.interface.receive()
         return HERE, self._autopilot.interface.due_us(time_us)
-
-    @property
-    def waits_awake(self) -> bool:
-        """False: its replies are there at once."""
-        return False
 
     def take_steps(self, time_us: int, *, is_sent: bool) -> None:
         """Let the autopilot send the telemetry of a time."""

@@ -343,21 +343,25 @@ class Flight:
             failure = ''
             if vehicle.mission is not None or vehicle.scenario is not None:
                 failure = self.why_not_flown(vehicle)
-            is_wrong = False
-            if not failure:
+            untrue = '' if failure else self._why_untrue(vehicle)
+            if not failure and not untrue:
                 record.mission_flown = watch.flown or vehicle.mission is None
-                if (vehicle.mission is not None and watch.flown and vehicle.scenario is None
-                        and MAX_HEIGHT in record.status.link):
-                    failure = vehicle.mission.why_not_up(record.status.max_height_m)
-                if not failure:
-                    continue
-                record.mission_flown, is_wrong = False, True
+                continue
             # Others have ended with the flight, which is no fault of theirs.
-            is_cause = is_wrong or autopilot.has_failed or bool(watch.failure) or not vehicle.name
+            is_cause = autopilot.has_failed or bool(untrue or watch.failure) or not vehicle.name
+            failure = failure or untrue
             record.failure = failure if is_cause else 'its flight was ended with that of another'
             if is_cause:
                 failures.append(f'{vehicle.name}: {failure}' if vehicle.name else failure)
         self.result.failure = '; '.join(failures)
+
+    def _why_untrue(self, vehicle: VehicleSpec) -> str:
+        """Return why a mission that its autopilot calls flown was not, '' if it was."""
+        status = self.result.vehicles[vehicle.name].status
+        if vehicle.mission is None or vehicle.scenario is not None or (
+                not self._watches[vehicle.name].flown or MAX_HEIGHT not in status.link):
+            return ''
+        return vehicle.mission.why_not_up(status.max_height_m)
 
 
 def _expect_ends(autopilots: typing.Iterable[StartedAutopilot]) -> None:

@@ -9,8 +9,7 @@ import pathlib
 import typing
 import warnings
 
-from px4_sim_ros.link.hil.flight_controller import line_to
-from px4_sim_ros.link.hil.line import AUTOPILOTS, STARTED, is_line
+from px4_sim_ros.link.hil.line import AUTOPILOTS, STARTED, is_line, line_to
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.block import UPLOADED, PilotParameters

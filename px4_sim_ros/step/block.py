@@ -83,9 +83,6 @@ class Ahead(typing.Protocol):
         None if others put out something in each step.
         """
 
-    def period_us(self, topic: str) -> int:
-        """Return how often one of those values comes."""
-
     @property
     def places_enu(self) -> np.ndarray:
         """Where the vehicle was after each of the steps, (begun, 3), m."""

@@ -13,7 +13,6 @@ import psutil
 from px4_sim_ros.jit.code_cache import BURST, IS_PLAIN, is_kept
 from px4_sim_ros.link.hil.battery_link import BatteryLink
 from px4_sim_ros.link.hil.codec import ActuatorControls
-from px4_sim_ros.link.hil.flight_controller import FlightController
 from px4_sim_ros.link.hil.frames import HilFrames
 from px4_sim_ros.link.hil.link_state import (
     MAX_HEIGHT,
@@ -140,6 +139,7 @@ class HilBlock(Block):
     def open_server(self) -> HilServer:
         """Return where the autopilot connects to, or the line to a flight controller."""
         if self._hil.line:
+            from px4_sim_ros.link.hil.flight_controller import FlightController
             return FlightController(
                 self._hil.line, self._hil.instance, self.configuration.world.step_us)
         # Alone in its process it leaves the cores to the others, and so it does to the

@@ -136,7 +136,7 @@ class Burst:
         if step + 1 == self.begun and slot is self.taken[0]:
             return self._motion
         time_us = self._time_us + (step + 1) * self._bursts.step_us
-        return self._bursts.output(slot, step, time_us)
+        return self._bursts.output(slot, self.rows[step], time_us)
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return the last outputs of one of `taken`."""
@@ -152,7 +152,7 @@ class Burst:
 
     def finished(self, step: int) -> Outputs:
         """Return the command that the reply to the step before one was."""
-        return self._bursts.command(step)
+        return self._bursts.command(self.rows[step])
 
     @property
     def rows(self) -> np.ndarray:
@@ -165,13 +165,8 @@ class Burst:
             return None
         values: Outputs = {}
         for slot in self.taken:
-            values |= self._bursts.output_of(slot, row, 0)         # when all are due
-        return values | self._bursts.command_of(row)
-
-    def period_us(self, topic: str) -> int:
-        """Return how often a value of those comes."""
-        return next((slot.period_us for slot in self.taken if topic in slot.outputs),
-                    self._bursts.step_us)
+            values |= self._bursts.output(slot, row, 0)            # when all are due
+        return values | self._bursts.command(row)
 
     @property
     def frames(self) -> bytes:
@@ -466,7 +461,7 @@ class Bursts:
             truths.append((found['ground_truth/odom'], battery))
         scenario.look_back(truths, self.state)
 
-    # What was found, by the number of the step.
+    # What was found.
 
     def motion_now(self, begun: int, last_us: int) -> Outputs:
         """Return the outputs of the motion in the last step."""
@@ -474,12 +469,8 @@ class Bursts:
             self.arrays.rows[:begun, :self._size], last_us,
             is_valid=self.numbers[code.ENDED] != code.DIVERGED)
 
-    def output(self, slot: BlockSlot, step: int, time_us: int) -> Outputs:
-        """Return the outputs of a block that compiled code has, in a step."""
-        return self.output_of(slot, self.arrays.rows[step], time_us)
-
-    def output_of(self, slot: BlockSlot, numbers: np.ndarray, time_us: int) -> Outputs:
-        """Return the outputs of such a block with the numbers of a row."""
+    def output(self, slot: BlockSlot, numbers: np.ndarray, time_us: int) -> Outputs:
+        """Return the outputs of a block that compiled code has, with the numbers of a row."""
         block: typing.Any = slot.block
         if slot is self.cast.taken[0]:
             return self._dynamics.outputs_of(numbers[:self._size], time_us)
@@ -492,11 +483,7 @@ class Bursts:
             return {block.output: MagneticFieldMeasurement(time_us, field, model.variance)}
         return {block.output: PressureMeasurement(time_us, row[code.PRESSURE], model.variance)}
 
-    def command(self, step: int) -> Outputs:
-        """Return the command of a step."""
-        return self.command_of(self.arrays.rows[step])
-
-    def command_of(self, numbers: np.ndarray) -> Outputs:
+    def command(self, numbers: np.ndarray) -> Outputs:
         """Return the command in a row."""
         return {COMMAND: self._vehicle.as_references(
             numbers[self._size + code.ROW:].tolist())}

@@ -376,15 +376,12 @@ def function_of(
     where = [(ctypes.c_void_p * len(vehicles))(*map(ctypes.addressof, tables))
              for tables in zip(*vehicles)]
     run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *map(type, where))(_address(sensing))
-    # It has the vehicles, so that they live as long.
-    return functools.partial(_run, run, len(vehicles), where, tuple(vehicles))
 
+    def run_them() -> int:
+        found: int = run(len(vehicles), *where)      # it has the vehicles, so they live as long
+        return found
 
-def _run(
-    run: typing.Callable[..., int], count: int, where: typing.Sequence[typing.Any],
-    vehicles: tuple[Vehicle, ...],
-) -> int:
-    return run(count, *where)
+    return run_them
 
 
 def _place(argument: typing.Any) -> int:

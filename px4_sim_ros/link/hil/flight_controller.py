@@ -22,14 +22,11 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.link.fast_frames import FramePacker, FrameReader
 from px4_sim_ros.link.fields import heartbeat, packed, simulator_mavlink
 from px4_sim_ros.link.hil import codec
-from px4_sim_ros.link.hil.line import FIGURES, Line, line_of
+from px4_sim_ros.link.hil.line import FIGURES, line_to
 from px4_sim_ros.link.hil.server import HilServer
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, PortTakenError, bound_socket
-from px4_sim_ros.model.timebase import US_PER_S
 
-# A HIL_SENSOR each step, and as much again for all else.
-_FRAME_BYTES = 77
 # Wall time after which the controls that have come last answer no step.
 _SILENT_S = 0.1
 _HEARTBEAT_S, _TIMESYNC_S = 1.0, 0.1
@@ -39,14 +36,6 @@ _MOST_BYTES = 65536
 _NS_PER_MS = 1_000_000
 # Of an interval between controls, in mean ones, from which on it is late.
 _LATE = 2.0
-
-
-def line_to(name: str, step_us: int) -> Line:
-    """Return the line to a flight controller, not opened yet.
-
-    :raises ParameterError: there can be no such line, or it cannot carry the frames
-    """
-    return line_of(name, 2 * _FRAME_BYTES * US_PER_S // step_us)
 
 
 class Histogram:
@@ -138,21 +127,6 @@ class FlightController(HilServer):
         """Whether the controller has been heard of."""
         return self._is_heard and not self._is_let_go
 
-    @property
-    def retired(self) -> bool:
-        """False: it cannot be started again from here."""
-        return False
-
-    @property
-    def peer(self) -> tuple[str, int] | None:
-        """None: it is no process that could be looked at."""
-        return None
-
-    @property
-    def is_delivered(self) -> bool:
-        """Whether all was handed over: as far as is known."""
-        return True
-
     def accept(self, timeout_s: float = 0.0) -> bool:
         """Listen for a while; return whether the controller has been heard of."""
         self._is_let_go = False
@@ -236,15 +210,6 @@ class FlightController(HilServer):
         elif self._controls is not None and message.time_usec > self._controls.time_usec:
             self._intervals.add(1e-3 * (message.time_usec - self._controls.time_usec))
         self._controls, self._controls_s = message, time.monotonic()
-
-    def begin_steps(self, time_us: int) -> tuple[int, float] | None:
-        """Return None: compiled code takes no steps here."""
-        return None
-
-    @property
-    def waits_awake(self) -> bool:
-        """False: what answers a step is there already."""
-        return False
 
     def retire_client(self) -> None:
         """Answer no step until it is listened for again."""

@@ -16,6 +16,7 @@ import tty
 import typing
 
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.timebase import US_PER_S
 
 AUTOPILOTS_ON_LINES = 'udp:HOST:PORT', 'serial:DEVICE:BAUD'
 """How a line is named."""
@@ -25,6 +26,8 @@ that have answered a step, and the way there and back, each as its median, 99th 
 the greatest, in ms; and how many intervals are more than twice the mean."""
 _SHAPE = re.compile(r'(udp):([^:]+):([0-9]{1,5})|(serial):(.+):([0-9]{1,7})')
 _BITS_OF_A_BYTE = 10             # with start and stop
+# A HIL_SENSOR each step, and as much again for all else.
+_STEP_BYTES = 2 * 77
 _MOST_BYTES = 65536
 _LAST_PORT = 65535
 # Wall time between two attempts to open a device that was unplugged.
@@ -168,6 +171,14 @@ class SerialLine(Line):
             os.close(number)
             raise OSError(*error.args) from error
         return number
+
+
+def line_to(name: str, step_us: int) -> Line:
+    """Return the line to a flight controller, which is opened when it is first used.
+
+    :raises ParameterError: there can be no such line, or it cannot carry the frames
+    """
+    return line_of(name, _STEP_BYTES * US_PER_S // step_us)
 
 
 def line_of(name: str, needed_bytes_s: int) -> Line:

@@ -91,8 +91,14 @@ class HilServer:
     """Listens on one port and serves one client at a time; further ones are refused.
 
     A retired client is kept, since a PX4 whose connection is closed spins a core. But it
-    is served no further, and the next client takes its place.
+    is served no further, and the next client takes its place. A subclass whose autopilot is at no
+    socket has no client here.
     """
+
+    _awake: WaitingAwake | None = None
+    _client: socket.socket | None = None
+    _is_retired = False
+    _unsent = _unread = b''
 
     def __init__(self, host: str, port: int, *, stays_awake: bool = False) -> None:
         """Start to listen.
@@ -100,10 +106,8 @@ class HilServer:
         :param stays_awake: do not sleep while a reply is near, if no other process wants the cores
         :raises PortTakenError: naming the port and, where the system shows it, its holder
         """
-        self._awake = WaitingAwake() if stays_awake else None
-        self._client: socket.socket | None = None
-        self._is_retired = False
-        self._unsent = self._unread = b''
+        if stays_awake:
+            self._awake = WaitingAwake()
         self.count: Count = lambda trouble, sentence: None
         """Counts what is dropped, and who is refused."""
         self._listener = bound_socket('TCP', host, port)

@@ -22,13 +22,10 @@ from px4_sim_ros.messages.publications import Publication
 from px4_sim_ros.messages.stamps import STAMP_OFFSET
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.mcap_file import FIELDS_AT, MESSAGE_AT, Rows
-from px4_sim_ros.step.block import Ahead
+from px4_sim_ros.recording.bag.writer import NS_PER_US, Channel
+from px4_sim_ros.step.block import Ahead, Outputs
 from px4_sim_ros.step.graph import CLOCK, COMMAND
 
-if typing.TYPE_CHECKING:
-    from px4_sim_ros.recording.bag.writer import Channel
-
-NS_PER_US = 1000
 _MOST_STEPS = 64
 # Numbers of a topic: when it is due, of how many messages one is recorded and how many there were;
 # its channel; where its first record is and its bytes; where its columns are in the table, how
@@ -76,33 +73,29 @@ class StepRows:
         jobs: list[list[int]] = []
         columns: list[tuple[int, int]] = []
         templates, base = b'', 0
-        sources: list[tuple[str, dict[str, tuple[typing.Any, ...]]]] = [
-            ('', {CLOCK: (0, None, None, 0)})]
-        self._is_possible = True
+        # By vehicle: the values of a step, and the same from rows of places.
+        sources: list[tuple[str, list[Outputs]]] = [('', [{CLOCK: 0}] * 3)]
         for vehicle, ahead in members:
-            width = ahead.rows.shape[1]
-            places = np.arange(base, base + width, dtype=float)
-            found = [ahead.values_of(row) for row in (
-                ahead.rows[0], places, places + _APART)]
-            if found[0] is None or found[1] is None or found[2] is None:
+            places = np.arange(base, base + ahead.rows.shape[1], dtype=float)
+            found = [its for row in (ahead.rows[0], places, places + _APART)
+                     if (its := ahead.values_of(row)) is not None]
+            if not found:
                 self._is_possible = False
                 return
-            sources.append((vehicle, {
-                name: (value, found[1][name], found[2][name], ahead.period_us(name))
-                for name, value in found[0].items()}))
-            base += width
-        for vehicle, values in sources:
-            for name, (value, place, other, period_us) in values.items():
-                for its in self._publications[vehicle][name]:
-                    due_us = math.lcm(its.period_us, period_us or 1)
-                    made = _template(its, value, place, other)
+            sources.append((vehicle, found))
+            base += len(places)
+        self._is_possible = True
+        for vehicle, (values, placed, apart) in sources:
+            for name, value in values.items():
+                for to in self._publications[vehicle][name]:
+                    made = _template(to, value, placed[name], apart[name])
                     if made is None:
-                        self._other_periods_us.append(due_us)
+                        self._other_periods_us.append(to.period_us)
                         continue
                     record, where = made
-                    channel = self._channels[its.topic]
+                    channel = self._channels[to.topic]
                     self._taken.append(channel)
-                    jobs.append([due_us, channel.every, 0, 0, len(templates), len(record),
+                    jobs.append([to.period_us, channel.every, 0, 0, len(templates), len(record),
                                  len(columns), len(where), name == COMMAND, 0])
                     columns += where
                     templates += record
@@ -161,25 +154,20 @@ def _template(
         return None
     record = encode.packer(value)(0, value, (0, 0, 0, 0))
     where = []
-    if place is not None:
-        for (at, form), one, two in zip(
-                encode.leaves, encode.numbers(place), encode.numbers(other)):
-            if one == two or (math.isnan(one) and math.isnan(two)):
-                continue
-            if form != 'd' or two - one != _APART or one != int(one):
-                return None
-            where.append((MESSAGE_AT + at, int(one)))
+    for (at, form), one, two in zip(
+            encode.leaves, encode.numbers(place), encode.numbers(other)):
+        if one == two or (math.isnan(one) and math.isnan(two)):
+            continue
+        if form != 'd' or two - one != _APART or one != int(one):
+            return None
+        where.append((MESSAGE_AT + at, int(one)))
     return record, where
 
 
+@functools.cache
 def _is_there() -> bool:
     """Return whether there is machine code: to make it would hold the flight."""
-    return not IS_PLAIN and _is_kept()
-
-
-@functools.cache
-def _is_kept() -> bool:
-    return is_kept(ROWS)
+    return not IS_PLAIN and is_kept(ROWS)
 
 
 @functools.cache

@@ -185,14 +185,16 @@ class BagWriter:
         """Return the time after which the next flush is, when all up to a time is written."""
         if time_us <= self.flush_at_us:
             return self.flush_at_us
+        return time_us if self._is_full(time_us) else self._next_flush_us(time_us)
+
+    def _next_flush_us(self, time_us: int) -> int:
         flush_us = self._parameters.flush_us
-        return time_us if self._is_full(time_us) else time_us - time_us % flush_us + flush_us
+        return time_us - time_us % flush_us + flush_us
 
     def _flush_before(self, time_us: int) -> None:
         """Flush what is of the times before; begin another file if that is full."""
         self.flush()
-        flush_us = self._parameters.flush_us
-        self.flush_at_us = time_us - time_us % flush_us + flush_us
+        self.flush_at_us = self._next_flush_us(time_us)
         if self._is_full(time_us):
             self._finish_file()
             self._open()
