@@ -8,6 +8,7 @@ here, and in what stands behind the port.
 """
 from __future__ import annotations
 
+import contextlib
 import time
 import typing
 
@@ -159,6 +160,7 @@ class Runner:
         :param presences: who is there when; None: all are, always
         """
         self._port, self.clock = port, clock
+        self._sent_s = 0.0         # wall time that the port has taken
         self.presences = presences or PresenceSchedule()
         self.takes_steps_at_once = True
         """Whether nothing has to be done between two steps."""
@@ -234,7 +236,7 @@ class Runner:
         lanes = self._present(self.time_us)
         if not self.presences.is_constant:
             until_us = self.presences.same_until_us(self.time_us, until_us)
-        since_s = time.perf_counter()
+        since_s, sent_s = time.perf_counter(), self._sent_s
         possible = []
         for lane in lanes:
             if not (steps := lane.prepare_ahead(until_us)):
@@ -259,7 +261,9 @@ class Runner:
         self.clock.run_ahead(begun)
         self.time_us = lanes[0].time_us
         self.flush()       # while the autopilots are about the last of them
-        share_s = (time.perf_counter() - since_s - sum(its.models_s for its in aheads)) / len(lanes)
+        # Others count what the port takes.
+        others_s = self._sent_s - sent_s + sum(its.models_s for its in aheads)
+        share_s = (time.perf_counter() - since_s - others_s) / len(lanes)
         for lane, slot, ahead in zip(lanes, waiting, aheads):
             lane.first.busy_s += ahead.models_s
             slot.busy_s += share_s
@@ -280,7 +284,8 @@ class Runner:
             if left and self.rows is not None and not has_more:
                 self.flush()           # what has ended the step before
                 if count := self.rows.rows_possible(members, time_us, step_us, left):
-                    self.rows.send_rows(members, time_us, step_us, count, step)
+                    with self._sending():
+                        self.rows.send_rows(members, time_us, step_us, count, step)
                     step += count
                     continue
             if 'manager' in heard:
@@ -395,8 +400,15 @@ class Runner:
     def flush(self) -> None:
         """Send all that was put out."""
         if self._outbox and self._port is not None:
-            self._port.send(self._outbox)
+            with self._sending():
+                self._port.send(self._outbox)
             self._outbox.clear()
+
+    @contextlib.contextmanager
+    def _sending(self) -> typing.Iterator[None]:
+        since_s = time.perf_counter()
+        yield
+        self._sent_s += time.perf_counter() - since_s
 
     # What others ask.
 

@@ -3,6 +3,7 @@
 """Steps that compiled code takes are the steps of Python: the same flight, the same bytes."""
 import contextlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -144,6 +145,23 @@ def test_steps_are_recorded_as_rows(instance, tmp_path, monkeypatch):
                             members, first_us, step_us, count, *others))
     flown(instance, folder=tmp_path / 'bag')
     assert sum(rows) > 0.5 * END_US / STEP_US
+
+
+def test_what_the_recorder_takes_is_no_cost_of_the_bridge(tmp_path, monkeypatch):
+    taken_s = []
+
+    def slowly(send):
+        def sent(*arguments):
+            taken_s.append(0.002)
+            time.sleep(taken_s[-1])
+            send(*arguments)
+        return sent
+
+    for name in 'send', 'send_rows':
+        monkeypatch.setattr(CoreRecorder, name, slowly(getattr(CoreRecorder, name)))
+    result = Flight(mission=str(write_hop(tmp_path, 1.0)), record=tmp_path / 'bag').fly()
+    status = result.first.status
+    assert 1e-6 * status.step_cost_us()['rest'] * status.steps > 0.9 * sum(taken_s)
 
 
 def test_what_is_not_as_usual_is_read_in_python(instance):
