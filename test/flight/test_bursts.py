@@ -18,15 +18,18 @@ from px4_sim_ros.flight.core_recorder import CoreRecorder
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.link.hil import block, burst_code
+from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US
 from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.model.body.motion_memory import VX, X, Z
 from px4_sim_ros.model.scenario.situation import MOTION, NUMBERS, AutopilotState, Situation
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.px4.boot_watch import StartScript
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.step.dynamics_block import DynamicsBlock
 
 STEP_US, END_US = 4000, 2_000_000
-HIL_SENSOR = (107).to_bytes(3, 'little')
+HIL_SENSOR, HIL_STATE = ((number).to_bytes(3, 'little') for number in (107, 115))
 SOON = 1000.0       # times real time: as fast as possible, but each step has its time
 
 
@@ -162,6 +165,25 @@ def test_what_the_recorder_takes_is_no_cost_of_the_bridge(tmp_path, monkeypatch)
     result = Flight(mission=str(write_hop(tmp_path, 1.0)), record=tmp_path / 'bag').fly()
     status = result.first.status
     assert 1e-6 * status.step_cost_us()['rest'] * status.steps > 0.9 * sum(taken_s)
+
+
+def test_an_autopilot_that_asks_gets_the_same_truth(instance, monkeypatch):
+    """Also where the vehicle comes into another square of the map."""
+    def reset(block, reset_block=DynamicsBlock.reset):
+        reset_block(block)
+        block.dynamics.state[[X, Z, VX]] += 63.5, 5.0, 1.0
+
+    def answered(time_us):
+        return [px4_greeting(), *answer(time_us)] if time_us == 20 * STEP_US else answer(time_us)
+
+    monkeypatch.setattr(DynamicsBlock, 'reset', reset)
+    ahead, one_by_one = flown(instance, answered=answered), flown(
+        instance, SOON, answered=answered)
+    assert [pair for pair in zip(ahead[0], one_by_one[0]) if pair[0] != pair[1]][:1] == []
+    assert ahead[:3] == one_by_one[:3]
+    assert ahead[3] >= 0.8
+    truths = [frame for frame in ahead[0] if frame[7:10] == HIL_STATE]
+    assert len(truths) >= 0.9 * END_US / TRUTH_PERIOD_US
 
 
 def test_what_is_not_as_usual_is_read_in_python(instance):

@@ -16,7 +16,12 @@ from verification.environment import HOMES
 
 from px4_sim_ros.model import frames, rotation
 from px4_sim_ros.model.environment.atmosphere import STANDARD, Atmosphere
-from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.model.environment.geodesy import (
+    GeodeticPosition,
+    LocalFrame,
+    about_up,
+    place_in,
+)
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.environment.magnetic_field import MagneticField, field_enu_t, local_field_t
 
@@ -48,6 +53,23 @@ def test_distance_and_direction_are_those_of_another_library(latitude, position)
     assert math.radians(azimuth_deg) == pytest.approx(
         math.atan2(east, north) % math.tau, abs=1e-6 + 2e-3 / distance_m)
     assert got.ellipsoid_altitude_m == up
+
+
+@pytest.mark.parametrize('latitude', [-80.0, -33.0, 0.0, 47.4])
+@pytest.mark.parametrize('distance_m', [5.0, 64.0, 900.0, 50e3])
+def test_a_place_in_a_square_is_that_on_the_map(latitude, distance_m):
+    """On both sides of the date line."""
+    frame = LocalFrame(GeodeticPosition(latitude, 179.9999, 500.0))
+    metres = math.radians(1.0) * 6.4e6
+    for angle in range(8):
+        east, north = (distance_m * f(angle) for f in (math.cos, math.sin))
+        there = frame.to_geodetic((east, north, 0.0))
+        latitude_deg, longitude_deg, half = place_in(frame.square_at(east, north), east, north)
+        assert -180.0 <= longitude_deg <= 180.0
+        assert latitude_deg == pytest.approx(there.latitude_deg, abs=1e-7 / metres)
+        off_deg = math.remainder(longitude_deg - there.longitude_deg, 360.0)
+        assert abs(off_deg) * math.cos(math.radians(latitude)) < 1e-7 / metres
+        assert about_up(half) == pytest.approx(frame.turn_to_place(there), abs=1e-9)
 
 
 def test_home_is_over_the_ellipsoid_by_altitude_and_geoid(frame, world):

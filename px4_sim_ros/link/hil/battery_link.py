@@ -25,7 +25,7 @@ from px4_sim_ros.link.fields import (
 )
 from px4_sim_ros.link.hil.server import Deadline
 from px4_sim_ros.link.ports import LOCAL, bound_socket
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, next_due_us
 from px4_sim_ros.model.truth import BatteryStatus
 
 # PX4's payload link of instance 0; each further instance has the next port.
@@ -74,6 +74,13 @@ class BatteryLink:
         self._sent_us = status.time_us
         with contextlib.suppress(OSError):      # PX4 gets the next one
             self._socket.sendto(self.frame(status), (host, self._port))
+
+    def next_us(self, time_us: int, period_us: int) -> int:
+        """Return when a status of those that come with a period is sent first after a time."""
+        last_us = time_us
+        if time_us - self._sent_us >= 0:
+            last_us = max(time_us, self._sent_us + _PERIOD_US - 1)
+        return next_due_us(last_us, period_us)
 
     def heartbeat(self, host: str | None) -> mavlink.MAVLink_heartbeat_message | None:
         """Ask PX4 for a HEARTBEAT, and return it; None if none comes within a second.

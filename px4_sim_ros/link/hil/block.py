@@ -13,7 +13,7 @@ import psutil
 from px4_sim_ros.jit.code_cache import BURST, IS_PLAIN, is_kept
 from px4_sim_ros.link.hil.battery_link import BatteryLink
 from px4_sim_ros.link.hil.codec import ActuatorControls
-from px4_sim_ros.link.hil.frames import HilFrames
+from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US, HilFrames
 from px4_sim_ros.link.hil.link_state import (
     MAX_HEIGHT,
     MOVED,
@@ -29,7 +29,7 @@ from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.autopilot import AutopilotOff, AutopilotPaused
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import difference
-from px4_sim_ros.model.timebase import is_due, next_due_us
+from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.px4.boot_watch import process_at
 from px4_sim_ros.px4.shared_core import OtherCores, SharedCore, shared_core_of
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
@@ -38,10 +38,6 @@ from px4_sim_ros.step.graph import COMMAND, FAULTS, TOPICS_OF_PX4
 if typing.TYPE_CHECKING:       # a process that has no motion does without it
     from px4_sim_ros.link.hil.burst import Burst, Bursts
     from px4_sim_ros.step.slot import BlockSlot
-
-TRUTH_PERIOD_US = 20_000
-"""Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
-
 
 class _Link(typing.NamedTuple):
     """What is open while the block is in use."""
@@ -203,9 +199,7 @@ class HilBlock(Block):
             from px4_sim_ros.link.hil.burst import Bursts
             self._bursts = Bursts(self._hil_frames, self.configuration, link.server, link.lockstep)
         if not self.has_autopilot:             # which looks at no battery and no truth
-            until_us = min(until_us, next_due_us(time_us, self._battery_period_us))
-            if link.lockstep.wants_truth:
-                until_us = min(until_us, next_due_us(time_us, TRUTH_PERIOD_US))
+            until_us = min(until_us, link.battery.next_us(time_us, self._battery_period_us))
         return self._bursts.prepare(time_us, slots, until_us, values)
 
     def run_ahead(self, steps: int, blocks: typing.Sequence[HilBlock]) -> list[Burst]:

@@ -20,14 +20,14 @@ import numpy as np
 
 from px4_sim_ros.link.hil import burst_code as code
 from px4_sim_ros.link.hil.codec import ActuatorControls
-from px4_sim_ros.link.hil.frames import HilFrames
+from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US, HilFrames
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.lockstep import Lockstep
 from px4_sim_ros.link.hil.server import AWAKE_S, HilServer
 from px4_sim_ros.model.body import motion_code
 from px4_sim_ros.model.body.demand import demand_table
 from px4_sim_ros.model.body.felt import NUMBERS as IMU_NUMBERS
-from px4_sim_ros.model.body.motion_memory import X, Z
+from px4_sim_ros.model.body.motion_memory import X, Y, Z
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.motion import Change
 from px4_sim_ros.model.frames import Vector
@@ -47,7 +47,7 @@ from px4_sim_ros.step.slot import BlockSlot
 if typing.TYPE_CHECKING:       # a flight without one does without its actions
     from px4_sim_ros.step.scenario_block import ScenarioBlock
 
-_MOST_STEPS, _MOST_CHANGES, _BYTES = 32, 32, 16384
+_MOST_STEPS, _MOST_CHANGES, _BYTES = 64, 32, 16384
 _NS_PER_S = 1e9
 # Of wall time, for a reply while other processes want the cores; else awake.
 _LONGEST_SLEEP_NS, _AWAKE_NS = 20_000_000, round(AWAKE_S * _NS_PER_S)
@@ -371,6 +371,8 @@ class Bursts:
         # Where the noise of each is next.
         self._places = [code.ACCEL_AT, code.GYRO_AT, code.SHAKING_AT, *(
             {Magnetometer: code.FIELD_AT, Barometer: code.PRESSURE_AT}[kind] for kind in models)]
+        self._square: tuple[float, ...] = ()
+        self.arrays.reals[code.ALTITUDES:code.SQUARE] = self._frames.altitudes_m
         self.arrays.reals[code.SUBSTEP_S], n[code.SUBSTEPS], n[code.IS_RK4] = dynamics.substeps
         n[code.STATE_AT], n[code.OUTPUTS_AT] = memory.state_at, memory.outputs_at
         # Known to machine code by their addresses only.
@@ -393,13 +395,21 @@ class Bursts:
         if self._scenario is not None and (bounds := self._scenario.bounds()):
             n[code.BOUNDS] = len(bounds)
             arrays.bounds[:len(bounds)] = bounds
-            arrays.reals[code.START:code.REALS] = self._scenario.start_enu
+            arrays.reals[code.START:code.ALTITUDES] = self._scenario.start_enu
         for place, noise in zip(self._places, self._noises):
             n[place] = noise.at
         n[code.SEQUENCE], n[code.SYSTEM] = self._frames.sequence, self._lockstep.system
         n[code.PREFIX] = n[code.LENGTH] = len(prefix)
         if prefix:
             arrays.out[:len(prefix)] = np.frombuffer(prefix, np.uint8)
+        n[code.TRUTH_US] = TRUTH_PERIOD_US if self._lockstep.wants_truth else 0
+        if n[code.TRUTH_US]:
+            x, y = self._state_at + X, self._state_at + Y
+            square = self._frames.square_at(
+                float(arrays.memory[x]), float(arrays.memory[y]))
+            if square is not self._square:
+                self._square = square
+                arrays.reals[code.SQUARE:] = square
         wind, battery = values.get('wind'), values.get('battery_state')
         self._battery = battery
         arrays.memory[:3] = (0.0, 0.0, 0.0) if wind is None else wind.velocity_enu

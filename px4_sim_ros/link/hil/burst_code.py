@@ -20,6 +20,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.jit import machine_code
 from px4_sim_ros.jit.code_cache import BURST
 from px4_sim_ros.jit.compiled import compiled
+from px4_sim_ros.link.fields import INT16_MAX, INT16_MIN, INT32_MAX, INT32_MIN, saturated
 from px4_sim_ros.link.hil.codec import (
     BARO_GROUP,
     BAROMETER,
@@ -31,7 +32,7 @@ from px4_sim_ros.link.hil.codec import (
     PA_PER_HPA,
     ModeFlag,
 )
-from px4_sim_ros.model import rotation
+from px4_sim_ros.model import frames, rotation
 from px4_sim_ros.model.body import motion_code
 from px4_sim_ros.model.body.demand import set_references
 from px4_sim_ros.model.body.felt import ACCEL_NOISE, GYRO_NOISE, SAMPLE
@@ -51,7 +52,8 @@ from px4_sim_ros.model.body.motion_memory import (
 )
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import SHAKING
-from px4_sim_ros.model.environment import atmosphere
+from px4_sim_ros.model.environment import atmosphere, geodesy
+from px4_sim_ros.model.environment.geodesy import SQUARE_NUMBERS
 from px4_sim_ros.model.sensors.sensing import (
     limit_imu,
     magnetic_field_t,
@@ -69,7 +71,7 @@ and nothing is measured in the last step."""
 (SOCKET, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST, PREFIX,
  SHAKING_AT, ACCEL_AT, GYRO_AT, FIELD_AT, PRESSURE_AT, SUBSTEPS, IS_RK4, STATE_AT, OUTPUTS_AT,
  # periods, in us; 0: never,
- FIELD_US, PRESSURE_US, BATTERY_US,
+ FIELD_US, PRESSURE_US, BATTERY_US, TRUTH_US,
  # changes of references, bounds of a scenario, and whether the last step ends with the motion,
  CHANGES, BOUNDS, STOPS_AT_MOTION,
  # what changes: the time of the step that waits for its reply, in us,
@@ -79,13 +81,14 @@ and nothing is measured in the last step."""
  # is armed and the last one, the groups of the last HIL_SENSOR, when the last frames were sent,
  # how long replies were waited for, and how long the models took.
  BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, IS_NEXT_ARMED, GROUPS, SENT_NS, WAITED_NS,
- MODELS_NS, NUMBERS) = range(39)
+ MODELS_NS, NUMBERS) = range(40)
 HERE = -1
 """Instead of a socket: the autopilot is in this process."""
 # Real numbers of a burst: the length of a substep, and the current that was published last.
 SUBSTEP_S, CURRENT_A = range(2)
-START, REALS = 2, 5
-"""Where the vehicle stood at first, ENU."""
+START, ALTITUDES, SQUARE = 2, 5, 7
+"""Where the vehicle stood at first, ENU; see `HilFrames.altitudes_m`, and `geodesy.place_in`."""
+REALS = SQUARE + SQUARE_NUMBERS
 
 # Values of a row behind the memory of the motion: the IMU's sample, the field, the pressure; then
 # the references that were commanded.
@@ -96,6 +99,8 @@ _HPA, _DIFFERENTIAL_HPA, _ALTITUDE, _TEMPERATURE, FLOATS = 9, 10, 11, 12, 13
 _SENSOR, _CONTROLS = (
     mavlink.MAVLink_hil_sensor_message, mavlink.MAVLink_hil_actuator_controls_message)
 _SENSOR_ID, _SENSOR_EXTRA, _SENSOR_BYTES = _SENSOR.id, _SENSOR.crc_extra, _SENSOR.unpacker.size
+_TRUTH = mavlink.MAVLink_hil_state_quaternion_message
+_TRUTH_ID, _TRUTH_EXTRA, _TRUTH_BYTES = _TRUTH.id, _TRUTH.crc_extra, _TRUTH.unpacker.size
 _CONTROLS_ID, _CONTROLS_EXTRA, _CONTROLS_BYTES = (
     _CONTROLS.id, _CONTROLS.crc_extra, _CONTROLS.unpacker.size)
 _MARKER, _HEADER, _FRAME = mavlink.PROTOCOL_MARKER_V2, 10, 12
@@ -105,7 +110,16 @@ _DO_NOT_WAIT, _NO_SIGNAL, _READABLE, _MONOTONIC = 0x40, 0x4000, 1, 1       # of 
 _NS_PER_MS = 1_000_000
 _NEAR = 1e-6           # of a quantity
 
+_about_up = compiled(geodesy.about_up)
+_enu_to_ned = compiled(frames.enu_to_ned)
+_flu_to_frd = compiled(frames.flu_to_frd)
 _matrix = compiled(rotation.matrix)
+_middle_of = compiled(geodesy.middle_of)
+_multiply = compiled(rotation.multiply)
+_ned_frd = compiled(frames.quaternion_enu_flu_to_ned_frd)
+_place_in = compiled(geodesy.place_in)
+_saturated = compiled(saturated)
+_to_world = compiled(rotation.to_world)
 _pressure_altitude_m = compiled(atmosphere.pressure_altitude_m)
 
 
@@ -142,17 +156,67 @@ def pack_sensor(
     for i in range(4):
         out[body + _FIELDS_AT + i] = (fields >> (8 * i)) & 0xFF
     out[body + _SENSOR_BYTES - 1] = 0
-    length = _SENSOR_BYTES
+    return _finish_frame(out, at, _SENSOR_ID, _SENSOR_BYTES, _SENSOR_EXTRA, sequence, sender)
+
+
+@compiled
+def _finish_frame(
+    out: np.ndarray, at: int, message: int, size: int, extra: int, sequence: int, sender: int,
+) -> int:
+    """Write all of a frame but its payload, which is there; return where it ends."""
+    body, length = at + _HEADER, size
     while length > 1 and out[body + length - 1] == 0:
         length -= 1
     out[at], out[at + 1], out[at + 2], out[at + 3] = _MARKER, length, 0, 0
     out[at + 4], out[at + 5], out[at + 6] = sequence, sender & 0xFF, sender >> 8
     for i in range(3):
-        out[at + 7 + i] = (_SENSOR_ID >> (8 * i)) & 0xFF
-    summed = check_sum(out, at + 1, body + length, _SENSOR_EXTRA)
+        out[at + 7 + i] = (message >> (8 * i)) & 0xFF
+    summed = check_sum(out, at + 1, body + length, extra)
     out[body + length], out[body + length + 1] = summed & 0xFF, summed >> 8
     end: int = body + length + 2
     return end
+
+
+@compiled
+def _put(out: np.ndarray, at: int, value: int, size: int) -> int:
+    """Write an integer; return where it ends."""
+    for i in range(size):
+        out[at + i] = (value >> (8 * i)) & 0xFF
+    end: int = at + size
+    return end
+
+
+@compiled
+def pack_truth(
+    out: np.ndarray, time_us: int, x: np.ndarray, outputs: np.ndarray, reals: np.ndarray,
+    sequence: int, sender: int, floats: np.ndarray, float_bytes: np.ndarray,
+) -> int:
+    """Write a HIL_STATE_QUATERNION of the true motion, as `codec` does; return where it ends.
+
+    :param x: the state of the motion
+    :param outputs: of it
+    :param floats: (16,) of 32 bits, changes
+    """
+    latitude, longitude, half = _place_in(reals[SQUARE:], x[X], x[Y])
+    attitude = _multiply(_about_up(half), (x[QW], x[QX], x[QY], x[QZ]))
+    turn = _matrix(attitude)
+    velocity = _enu_to_ned(_to_world(turn, (outputs[0], outputs[1], outputs[2])))
+    acceleration = _enu_to_ned(_to_world(turn, (outputs[3], outputs[4], outputs[5])))
+    floats[0], floats[1], floats[2], floats[3] = _ned_frd(attitude)
+    floats[4], floats[5], floats[6] = _flu_to_frd((x[WX], x[WY], x[WZ]))
+    at = _put(out, _HEADER, time_us, 8)
+    for i in range(28):
+        out[at + i] = float_bytes[i]
+    at = _put(out, at + 28, _saturated(latitude * 1e7, INT32_MIN, INT32_MAX), 4)
+    at = _put(out, at, _saturated(longitude * 1e7, INT32_MIN, INT32_MAX), 4)
+    altitude = reals[ALTITUDES] + x[Z] - reals[ALTITUDES + 1]
+    at = _put(out, at, _saturated(altitude * 1e3, INT32_MIN, INT32_MAX), 4)
+    for i in range(3):
+        at = _put(out, at, _saturated(velocity[i] * 1e2, INT16_MIN, INT16_MAX), 2)
+    at = _put(out, at, 0, 4)              # no airspeeds
+    for i in range(3):
+        at = _put(out, at, _saturated(acceleration[i] * 1e3, INT16_MIN, INT16_MAX), 2)
+    return _finish_frame(out, 0, _TRUTH_ID, _TRUTH_BYTES, _TRUTH_EXTRA, sequence, sender)
 
 
 @compiled
@@ -554,7 +618,11 @@ def _fly(numba: typing.Any) -> typing.Any:
         if count == 0:         # no more than the frames that were held
             return DONE if send_frames(
                 numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out) else UNSENT
+        has_truth = step > 0 and numbers[TRUTH_US] and numbers[TIME_US] % numbers[TRUTH_US] == 0
         if not acts:
+            x = memory[numbers[STATE_AT]:]
+            if has_truth and _middle_of(x[X], x[Y]) != (reals[SQUARE], reals[SQUARE + 1]):
+                return ODD                 # another square is wanted
             if numbers[YIELDS]:
                 give_way()
             if is_here:
@@ -567,6 +635,13 @@ def _fly(numba: typing.Any) -> typing.Any:
             controls[i] = controls[16 + i]
         state_at, outputs_at = numbers[STATE_AT], numbers[OUTPUTS_AT]
         x, outputs, size = memory[state_at:], memory[outputs_at:], len(memory)
+        if step > 0:
+            numbers[PREFIX] = 0
+        if has_truth:                      # of the step before: it arrives in this one
+            numbers[PREFIX] = pack_truth(
+                out, numbers[TIME_US], x, outputs, reals, numbers[SEQUENCE], numbers[SENDER],
+                floats, float_bytes)
+            numbers[SEQUENCE] = (numbers[SEQUENCE] + 1) & 0xFF
         set_references(memory[6:state_at], demand, controls[:16], numbers[IS_ARMED] != 0)
         row = rows[step]
         for i in range(6, state_at):
@@ -608,7 +683,7 @@ def _fly(numba: typing.Any) -> typing.Any:
             numbers, values, floats)
         if not is_here:
             numbers[LENGTH] = pack_sensor(
-                out, numbers[PREFIX] if step == 0 else 0, numbers[TIME_US], numbers[GROUPS],
+                out, numbers[PREFIX], numbers[TIME_US], numbers[GROUPS],
                 numbers[SEQUENCE], numbers[SENDER], longs, long_bytes, value_bytes)
         numbers[MODELS_NS] += now_ns(spec) - since
         if step + 1 == count and numbers[HOLDS_LAST]:

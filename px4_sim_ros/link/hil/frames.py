@@ -13,6 +13,12 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.link.fields import UINT8_MAX, UINT16_MAX, UINT32_MAX, float32, saturated
 from px4_sim_ros.link.hil.codec import HilEncoder
 from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.model.environment.geodesy import (
+    GeodeticPosition,
+    about_up,
+    middle_of,
+    place_in,
+)
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
@@ -21,6 +27,9 @@ from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.timebase import US_PER_S, Arrivals
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
+
+TRUTH_PERIOD_US = 20_000
+"""Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
 
 # The messages of sensors that not every vehicle has: distance, optical flow, odometry.
 #
@@ -156,7 +165,10 @@ class HilFrames:
         self._further = list(enumerate(itertools.zip_longest(
             further_imus, further_magnetometers, fillvalue=''), 1))
         encoder = self._encoder = HilEncoder(world.atmosphere())
-        self._local_frame, self._geoid_height_m = world.local_frame(), world.geoid_height_m
+        self._local_frame = world.local_frame()
+        self.altitudes_m = self._local_frame.origin.ellipsoid_altitude_m, world.geoid_height_m
+        """Of the origin of the world, and of the geoid, over the ellipsoid."""
+        self._square: tuple[float, ...] = ()
         self._groups = {
             name: sensor for kind, sensor in (
                 ('mag', 'magnetometer'), ('baro', 'barometer'), ('airspeed', 'airspeed'))
@@ -277,11 +289,18 @@ class HilFrames:
 
     def keep_truth(self, truth: Truth) -> None:
         """Make the frame of the true motion, which arrives in the next step."""
-        place = self._local_frame.to_geodetic(truth.position_enu)
-        truth = truth._replace(attitude=multiply(
-            self._local_frame.turn_to_place(place), truth.attitude))
+        east, north, up = truth.position_enu
+        latitude, longitude, half = place_in(self.square_at(east, north), east, north)
+        truth = truth._replace(attitude=multiply(about_up(half), truth.attitude))
+        origin, geoid_height_m = self.altitudes_m
         self._keep('truth', 'truth', truth.time_us, self._encoder.truth(
-            truth, place, self._geoid_height_m))
+            truth, GeodeticPosition(latitude, longitude, origin + up), geoid_height_m))
+
+    def square_at(self, east_m: float, north_m: float) -> tuple[float, ...]:
+        """Return the square of the map around a place: see `LocalFrame.square_at`."""
+        if self._square[:2] != middle_of(east_m, north_m):
+            self._square = self._local_frame.square_at(east_m, north_m)
+        return self._square
 
     def _keep(self, name: str, kind: str, time_us: int, frame: bytes) -> None:
         if name not in self._late_frames:

@@ -18,6 +18,7 @@ _SEMI_MAJOR_AXIS_M = 6378137.0
 _SEMI_MINOR_AXIS_M = _SEMI_MAJOR_AXIS_M * (1.0 - 1.0 / 298.257223563)
 
 _SHORT_WAY_DEG = 1e-4
+_SQUARE_M = 128.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +69,7 @@ class LocalFrame:
 
     def turn_to_place(self, place: GeodeticPosition) -> Quaternion:
         """Return the rotation that turns as `turned_to_place` does."""
-        half = 0.5 * math.atan2(*self._north_at(place))
-        return math.cos(half), 0.0, 0.0, math.sin(half)
+        return about_up(0.5 * math.atan2(*self._north_at(place)))
 
     def _north_at(self, place: GeodeticPosition) -> tuple[float, float]:
         """Return how far east and north on the map true north of a place points, of length 1."""
@@ -81,6 +81,27 @@ class LocalFrame:
         length = math.hypot(east, north)
         return east / length, north / length
 
+    def square_at(self, east_m: float, north_m: float) -> tuple[float, ...]:
+        """Return the square of the map around a place, for `place_in`.
+
+        :return: its middle (east, north, m), then for each of its middle, its corners and the
+            middles of its sides, from west to east and there from south to north: latitude (deg),
+            longitude (deg), half the angle of `turn_to_place` (rad)
+        """
+        east, north = middle_of(east_m, north_m)
+        numbers = [east, north]
+        longitude = 0.0
+        for x in (0.0, -0.5, 0.5):
+            for y in (0.0, -0.5, 0.5):
+                place = self.to_geodetic((east + x * _SQUARE_M, north + y * _SQUARE_M, 0.0))
+                if len(numbers) == 2:
+                    longitude = place.longitude_deg
+                numbers += [
+                    place.latitude_deg,
+                    longitude + math.remainder(place.longitude_deg - longitude, 360.0),
+                    0.5 * math.atan2(*self._north_at(place))]
+        return tuple(numbers)
+
     @functools.cached_property
     def _projection(self) -> pyproj.Proj:
         """From degrees to metres on an ellipsoid that goes through the origin."""
@@ -90,6 +111,45 @@ class LocalFrame:
             proj='aeqd', lat_0=origin.latitude_deg, lon_0=origin.longitude_deg,
             a=_SEMI_MAJOR_AXIS_M + origin.ellipsoid_altitude_m,
             b=_SEMI_MINOR_AXIS_M + origin.ellipsoid_altitude_m)
+
+
+SQUARE_NUMBERS = 2 + 3 * 9
+
+
+def middle_of(east_m: float, north_m: float) -> tuple[float, float]:
+    """Return the middle of the square of the map that a place is in, m."""
+    return (math.floor(east_m / _SQUARE_M + 0.5) * _SQUARE_M,
+            math.floor(north_m / _SQUARE_M + 0.5) * _SQUARE_M)
+
+
+def place_in(square: typing.Any, east_m: float, north_m: float) -> tuple[float, float, float]:
+    """Return latitude (deg), longitude (deg) and half the angle of `turn_to_place` (rad).
+
+    They are interpolated by the parabolas through the nine places of a square: up to a latitude of
+    80 degrees that is less than 1e-7 m off. Compiled code has no PROJ.
+
+    :param square: the numbers of `square_at`
+    """
+    u, v = (east_m - square[0]) / _SQUARE_M, (north_m - square[1]) / _SQUARE_M
+    along = 1.0 - 4.0 * u * u, 2.0 * u * u - u, 2.0 * u * u + u
+    across = 1.0 - 4.0 * v * v, 2.0 * v * v - v, 2.0 * v * v + v
+    latitude = longitude = half = 0.0
+    for i in range(3):
+        for j in range(3):
+            weight, at = along[i] * across[j], 2 + 3 * (3 * i + j)
+            latitude += weight * square[at]
+            longitude += weight * square[at + 1]
+            half += weight * square[at + 2]
+    if longitude > 180.0:
+        longitude -= 360.0
+    elif longitude < -180.0:
+        longitude += 360.0
+    return latitude, longitude, half
+
+
+def about_up(half: float) -> Quaternion:
+    """Return the rotation about the vertical by twice an angle in rad."""
+    return math.cos(half), 0.0, 0.0, math.sin(half)
 
 
 def load_proj() -> None:
