@@ -50,7 +50,7 @@ setup(
         'Programming Language :: Python :: 3.13', 'Topic :: Scientific/Engineering'],
     install_requires=NEEDED if IS_WHEEL else ['setuptools'],
     # By `test` colcon knows that the tests are pytest's.
-    extras_require={'rerun': ['rerun-sdk'], 'campaign': ['scipy', 'pyarrow', 'cma'],
+    extras_require={'rerun': ['rerun-sdk'], 'campaign': ['scipy', 'pyarrow'],
                     'real': ['scipy', 'pyulog', 'allantools', 'pyarrow'],
                     'dask': ['distributed'], 'test': ['pytest'], 'flight': ['pytest', *NEEDED]},
     zip_safe=False,

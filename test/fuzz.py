@@ -342,7 +342,7 @@ KINDS: dict[str, typing.Callable[[pathlib.Path], typing.Callable]] = {
 
 def _let_nothing_fly() -> None:
     """Let commands come up to where they would fly, fit or draw."""
-    from px4_sim_ros.cli import campaign, campaign_search, control, fly, refly
+    from px4_sim_ros.cli import campaign, control, fly, refly
     from px4_sim_ros.flight import replay
     from px4_sim_ros.model.errors import RunError
     from px4_sim_ros.real import identification, pages, sensor_profile
@@ -350,7 +350,7 @@ def _let_nothing_fly() -> None:
     def stop(*arguments: object, **named: object) -> typing.NoReturn:
         raise RunError('it does not fly here')
     fly.Flight.fly = refly.Flight.fly = replay.run = stop
-    campaign.opened = campaign_search.opened = stop
+    campaign.opened = stop
     pages.validated = identification.identified = sensor_profile.sensed = stop
     control.run = lambda options: 0
 

@@ -56,8 +56,8 @@ KEYS = {
 }
 # Of these rosdep knows none. The package imports them where it needs them, and says so when they
 # are missing.
-WITHOUT_A_KEY = {'allantools', 'cma', 'distributed', 'plotly', 'pyarrow', 'pygeomag', 'pyulog',
-                 'rerun', 'selenium'}
+WITHOUT_A_KEY = {'allantools', 'distributed', 'plotly', 'pyarrow', 'pygeomag', 'pyulog', 'rerun',
+                 'selenium'}
 # All of `viewing/rerun_*` is for Rerun, which is looked for before; tests are skipped.
 LOOKED_FOR = {'rerun'}
 # A package of ROS that is used where it is installed, and not asked for.

@@ -237,10 +237,12 @@ class Folder:
             Folder.read(path)._check_same(campaign, px4)
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ParameterError(f'out {path}: exists and holds no campaign; name a new folder')
-        with _making(path):
+        try:
             (path / 'scenarios').mkdir(parents=True, exist_ok=True)
             atomic_write.write(path / _PLAN, json.dumps({
                 'name': campaign.name, 'px4': px4, 'campaign': campaign.to_mapping()}, indent=1))
+        except OSError as error:
+            raise ParameterError(f'out {path}: cannot be made: {error.strerror}') from error
         return cls(path, campaign, px4)
 
     def _check_same(self, campaign: Campaign, px4: Px4Build) -> None:
@@ -303,37 +305,16 @@ class Folder:
         """Return the paths, for writing; they do not stay in memory."""
         return Lines(self.path / _PATHS, _path, keeps=False)
 
-    def writing(self) -> contextlib.AbstractContextManager[None]:
-        """Name the folder in what is said when something cannot be written into it."""
-        return writing(self.path)
+    @contextlib.contextmanager
+    def writing(self) -> typing.Iterator[None]:
+        """Name the folder in what is said when something cannot be written into it.
 
-
-@contextlib.contextmanager
-def writing(path: pathlib.Path) -> typing.Iterator[None]:
-    """Name a folder in what is said when something cannot be written into it.
-
-    :raises OSError: it cannot
-    """
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, f'out {path}: {sentence(error)}') from error
-
-
-@contextlib.contextmanager
-def _making(path: pathlib.Path) -> typing.Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ParameterError(f'out {path}: cannot be made: {error.strerror}') from error
-
-
-def made(path: str | pathlib.Path) -> pathlib.Path:
-    """Return a folder that is there, for what is no campaign."""
-    path = pathlib.Path(os.path.expanduser(path))
-    with _making(path):
-        path.mkdir(parents=True, exist_ok=True)
-    return path
+        :raises OSError: it cannot
+        """
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, f'out {self.path}: {sentence(error)}') from error
 
 
 def run_name(number: int) -> str:

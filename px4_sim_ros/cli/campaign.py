@@ -126,17 +126,13 @@ _USAGE = """\
 campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is not flown again
        campaign refly FOLDER RUN            fly a run again and compare its fingerprint
        campaign report FOLDER               write its tables and its page again
-       campaign compare FOLDER FOLDER       two campaigns over the same draws, run by run
-       campaign limit FILE --input NAME     up to which value of an input does it hold?
-       campaign worst FILE --margin N       where is a margin smallest?"""
+       campaign compare FOLDER FOLDER       two campaigns over the same draws, run by run"""
 
-_FLOWN = 'FILE', 'limit', 'worst'
 # What options are for; `report` and `compare` have none.
 _ONLY_OF = {
-    'runs': ('FILE', 'worst'), 'at_least': ('FILE',), 'margin': ('worst',),
-    'input': ('limit',), 'tolerance': ('limit',), 'repeats': ('limit',),
-    'allow': ('refly',), 'px4_dir': (*_FLOWN, 'refly'), 'px4_schedule': (*_FLOWN, 'refly'),
-    **dict.fromkeys(('seed', 'out', 'workers', 'executor', 'scheduler', 'autopilot'), _FLOWN)}
+    'allow': ('refly',), 'px4_dir': ('FILE', 'refly'), 'px4_schedule': ('FILE', 'refly'),
+    **dict.fromkeys(('runs', 'at_least', 'seed', 'out', 'workers', 'executor', 'scheduler',
+                     'autopilot'), ('FILE',))}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +143,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--runs', type=int, help='how many flights; that of the file by default')
     parser.add_argument('--seed', type=int, help='of all draws; that of the file by default')
     parser.add_argument('-o', '--out', metavar='FOLDER', help='where it all goes; campaigns/NAME by'
-                        ' default, with _limit or _worst behind it for what was searched')
+                        ' default')
     parser.add_argument('--workers', type=int, metavar='N', help='how many fly at the same time;'
                         ' by default as many as there are cores')
     parser.add_argument('--executor', choices=EXECUTORS,
@@ -163,20 +159,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' that of the file by default')
     flown_again.add_allow(parser)
     parser.set_defaults(allow=None, px4_dir=None)
-    parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
-    parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
-                        ' between which it lies; a hundredth of the range by default')
-    parser.add_argument('--repeats', type=int, metavar='N', help='of limit: flights of each value,'
-                        ' with other noise, of which all have to hold; 3 by default')
-    parser.add_argument('--margin', type=int, metavar='N',
-                        help='of worst: the number of the expectation; 1 by default')
 
 
 def campaign(options: argparse.Namespace) -> int:
     """Do what is asked for; return the exit code."""
     check_installed('scipy')        # an extra: a flight does without
     word, *rest = options.words
-    counts = {'refly': 2, 'report': 1, 'compare': 2, 'limit': 1, 'worst': 1}
+    counts = {'refly': 2, 'report': 1, 'compare': 2}
     try:
         if word in counts and len(rest) != counts[word]:
             raise ParameterError(f'{word}: must be followed by {counts[word]} words')
@@ -314,15 +303,5 @@ def _compare(options: argparse.Namespace, first: str, second: str) -> int:
     return 0
 
 
-def _limit(options: argparse.Namespace, name: str) -> int:
-    from px4_sim_ros.cli.campaign_search import limit
-    return limit(options, *_asked_for(options, name))
-
-
-def _worst(options: argparse.Namespace, name: str) -> int:
-    from px4_sim_ros.cli.campaign_search import worst
-    return worst(options, *_asked_for(options, name))
-
-
 _ACTIONS: dict[str, typing.Callable[..., int]] = {
-    'refly': refly, 'report': _report, 'compare': _compare, 'limit': _limit, 'worst': _worst}
+    'refly': refly, 'report': _report, 'compare': _compare}

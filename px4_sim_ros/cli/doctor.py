@@ -31,7 +31,7 @@ _TOOLS = 'taskset', 'chrt', 'prlimit', 'setpriv'
 # What an extra is for, and the packages that show whether it is there.
 _EXTRAS = {
     'rerun': ('the viewer Rerun', ['rerun']), 'test': ('flights as tests', ['pytest']),
-    'campaign': ('campaigns, Parquet files', ['scipy', 'pyarrow', 'cma']),
+    'campaign': ('campaigns, Parquet files', ['scipy', 'pyarrow']),
     'real': ('logs of real flights', ['scipy', 'pyulog', 'allantools'])}
 _VIEWERS = 'rviz2', 'foxglove_bridge', 'plotjuggler'
 

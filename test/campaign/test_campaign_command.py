@@ -22,7 +22,6 @@ from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
-from px4_sim_ros.cli import campaign_search
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.px4.log import LogLoss
 
@@ -43,7 +42,6 @@ def flown(monkeypatch):
         with concurrent.futures.ThreadPoolExecutor(2) as executor:
             yield Opened(executor, fly, 2, '')
     monkeypatch.setattr(command, 'opened', opened)
-    monkeypatch.setattr(campaign_search, 'opened', opened)
     return numbers
 
 
@@ -137,24 +135,13 @@ def test_what_is_no_campaign_is_told(text, here, tmp_path):
     (['FILE', '--at-least', 'nan'], 'at_least = nan: must be greater than 0 and less than 1'),
     (['FILE', '--scheduler', 'tcp://a:1'],
      "scheduler 'tcp://a:1': is only for --executor dask"),
-    (['limit', 'FILE', '--input', 'weather.speed_m_s', '--scheduler', 'tcp://a:1'],
-     "scheduler 'tcp://a:1': is only for --executor dask"),
-    *((words, f'workers = {words[-1]}: must be at least 1 and at most 20, which is for how many'
-       ' there are ports with autopilot embedded')
-      for words in (['FILE', '--workers', '0'], ['worst', 'FILE', '--workers', '21'])),
-    (['FILE', '--margin', '2'], 'margin = 2: is only for `campaign worst`'),
-    (['worst', 'FILE', '--at-least', '0.9'], 'at_least = 0.9: is only for `campaign FILE`'),
-    *(([word, *['FILE'] * count, '--workers', '2'],
-       'workers = 2: is only for `campaign FILE`, `campaign limit`, `campaign worst`')
+    *((['FILE', '--workers', count], f'workers = {count}: must be at least 1 and at most 20, which'
+       ' is for how many there are ports with autopilot embedded') for count in ('0', '21')),
+    *(([word, *['FILE'] * count, '--workers', '2'], 'workers = 2: is only for `campaign FILE`')
       for word, count in (('refly', 2), ('report', 1), ('compare', 2))),
-    (['report', 'FILE', '--px4-dir', 'x'], 'px4_dir = x: is only for `campaign FILE`, `campaign'
-     ' limit`, `campaign worst`, `campaign refly`'),
-    (['limit', 'FILE', '--runs', '2'], 'runs = 2: is only for `campaign FILE`, `campaign worst`'),
-    (['worst', 'FILE', '--margin', '2'],
-     'margin = 2: must be the number of an expectation, and the scenario has 1'),
-    (['limit', 'FILE', '--input', 'weather.from_deg', '--repeats', '0'],
-     'tolerance = 0.9, repeats = 0: must be greater than 0'),
-    (['worst', 'FILE', '--out', 'FILE'], 'out FILE: cannot be made: File exists'),
+    (['report', 'FILE', '--px4-dir', 'x'],
+     'px4_dir = x: is only for `campaign FILE`, `campaign refly`'),
+    (['FILE', '--out', '/proc/none'], 'out /proc/none: cannot be made: No such file or directory'),
 ])
 def test_what_is_wrong_is_told_before_anything_flies(
         words, sentence, file, flown, here, tmp_path, monkeypatch):
@@ -162,33 +149,6 @@ def test_what_is_wrong_is_told_before_anything_flies(
     told = here('campaign', *(word.replace('FILE', str(file)) for word in words))
     assert (told.returncode, told.stdout, flown) == (2, '', [])
     assert told.stderr == f'campaign: {sentence}\n'.replace('out FILE', f'out {file}')
-
-
-def test_campaign_limit_and_worst_leave_their_results_beside_each_other(
-        file, flown, here, tmp_path, monkeypatch):
-    pytest.importorskip('cma')
-    monkeypatch.chdir(tmp_path)
-    searches = (['limit', '--input', 'weather.speed_m_s'], ['worst'])
-    for (word, *options), out in ((s, o) for o in ([], ['--out', 'o']) for s in searches):
-        found = here('campaign', word, file, *options, *out)
-        assert found.returncode == 0, found.stderr
-    left = {'limit_weather.speed_m_s_holds.yaml', 'limit_weather.speed_m_s_fails.yaml'}
-    folders = {folder: {path.name for path in (tmp_path / folder).iterdir()}
-               for folder in ('campaigns/windy_limit', 'campaigns/windy_worst', 'o')}
-    assert folders == {'campaigns/windy_limit': left | {'runs.jsonl'},
-                       'campaigns/windy_worst': {'worst_1.yaml', 'runs.jsonl'},
-                       'o': left | {'worst_1.yaml', 'runs.jsonl'}}
-    # Each flight of both searches has its row, with what it was flown with.
-    limit, worst, both = ([json.loads(line) for line in (
-        tmp_path / folder / 'runs.jsonl').read_text().splitlines()] for folder in folders)
-    assert sorted(map(repr, both)) == sorted(map(repr, limit + worst))     # as they have ended
-    assert {row['search'] for row in limit} == {'limit weather.speed_m_s'}
-    assert [row['outcome'] for row in limit] == [
-        'held' if row['weather.speed_m_s'] < 3 else 'failed' for row in limit]
-    assert {row['noise_seed'] for row in worst} == {worst[0]['noise_seed']}
-    assert min(worst, key=lambda row: row['margin_1'])['search'] == 'worst 1'
-    assert here('campaign', file).returncode == 0
-    assert len(Folder.read(tmp_path / 'campaigns' / 'windy').rows()) == 12
 
 
 @pytest.fixture

@@ -248,27 +248,6 @@ def test_what_is_interrupted_goes_on_with_the_same_command(
     assert (tmp_path / 'c' / 'report.html').stat().st_size > 1000
 
 
-def test_a_limit_is_left_as_scenarios_that_hold_and_fail(here, instance, tmp_path):
-    """A flight that has to be over before a tenth of a second; its limit is known."""
-    path = tmp_path / 'late.yaml'
-    path.write_text(yaml.dump({
-        'scenario': GROUND | {'expect': [{'always': {'time_s': {'below': 0.1}}}]},
-        'vary': {'end.at_s': {'uniform': [0.02, 0.2]}}}))
-    found = here('campaign', 'limit', path, '--input', 'end.at_s', '--tolerance', 0.01,
-                 '--repeats', 1, '--workers', 1, '--out', tmp_path / 'limit')
-    assert found.returncode == 0, found.stderr
-    for name, code in (('limit_end.at_s_holds', 0), ('limit_end.at_s_fails', 1)):
-        line, = (line for line in found.stdout.splitlines() if f'{name}.yaml: ' in line)
-        words = shlex.split(line.partition(': python ')[2])[2:]
-        flown = here(*words, '--instance', instance)
-        assert flown.returncode == code, flown.stderr
-        assert 'the fingerprint is' not in flown.stderr
-    at_s = [yaml.safe_load((tmp_path / 'limit' / f'limit_end.at_s_{name}.yaml').read_text())[
-        'end']['at_s'] for name in ('holds', 'fails')]
-    # The last step before 0.1 s.
-    assert at_s[0] <= 0.096 < at_s[1] <= at_s[0] + 0.01
-
-
 def test_dask_flies_the_same_and_goes_on_after_a_run_that_kills_its_workers(
         tmp_path, monkeypatch):
     """Of the run that is lost it is told why; the others have their rows."""

@@ -1,23 +1,19 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What is said about a campaign: statistics against closed forms, the page, searches, pairs."""
+"""What is said about a campaign: statistics against closed forms, the page, pairs."""
 import concurrent.futures
 import math
 import re
-import sys
-import warnings
 
 import numpy as np
 import pytest
 from campaigns import GROUND, campaign, folder_of, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
-from px4_sim_ros.campaign import search, statistics
+from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.campaign_report import _histogram, report
-from px4_sim_ros.campaign.executors import Opened
-from px4_sim_ros.campaign.search import Search
 from px4_sim_ros.campaign.statistics import compare
-from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.model.errors import ParameterError
 
 
 @pytest.fixture
@@ -161,20 +157,6 @@ def test_two_campaigns_are_compared_as_by_hand(flown):
         f'-1.571 ({-11 / 7 - half:+.4g} to {-11 / 7 + half:+.4g}) in 7 runs, p = 0.938')
 
 
-def test_a_flight_that_fails_without_a_margin_is_the_worst(executor):
-    """The margin falls with the wind to 0.5 at 5 m/s; beyond that a yes or no fails."""
-    pytest.importorskip('cma')
-    def fly(job):
-        answer, speed_m_s = row_of(job), job.scenario['weather']['speed_m_s']
-        answer['row'] |= {'margin_1': 5.5 - speed_m_s, 'holds_1': True} if speed_m_s < 5 else {
-            'margin_1': None, 'holds_1': False}
-        return answer
-    case, margin = Search(campaign(runs=60, vary={
-        'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 360]}}),
-        None, Opened(executor, fly, 2, '')).worst(1, lambda case, margin: None)
-    assert case.run.inputs['weather.speed_m_s'] > 5 and margin == -math.inf
-
-
 def test_what_has_a_choice_is_told_by_value(flown):
     """A vehicle that always holds, and one that never does."""
     def fly(job):
@@ -201,95 +183,6 @@ def test_a_mean_has_the_interval_of_student():
     found = statistics.mean(np.array([0.9, 1.1] * 5))
     half = 2.2621571628 * np.std([0.9, 1.1] * 5, ddof=1) / math.sqrt(10)
     assert (found.low, found.mean, found.high) == pytest.approx((1.0 - half, 1.0, 1.0 + half))
-
-
-def test_a_limit_is_found_by_bisection(executor):
-    """What is windy fails: at 3 m/s."""
-    found, values = campaign(seed=4), []
-    limit = Search(found, None, Opened(executor, row_of, 2, '')).limit(
-        'weather.speed_m_s', 0.01, 2, lambda value, cases: values.append((value, len(cases))))
-    assert limit.holds < 3 <= limit.fails
-    assert limit.fails - limit.holds <= 0.01
-    assert values[:3] == [(0.0, 2), (6.0, 2), (3.0, 2)]
-    assert limit.flights == 2 * len(values) == 2 * (2 + math.ceil(math.log2(6 / 0.01)))
-    assert limit.last_held.holds and not limit.first_failed.holds
-    assert limit.first_failed.run.scenario['weather']['speed_m_s'] == limit.fails
-
-
-@pytest.mark.parametrize('times', [1, 2])
-def test_a_flight_of_a_search_that_hangs_is_flown_once_more(executor, times):
-    hung, kept = [], []
-
-    def fly(job):
-        if job.scenario['weather']['speed_m_s'] == 3.0 and job.number == 2 and len(hung) < times:
-            hung.append(job)
-            return {'lost': 'it has hung for 600 s of wall time'}
-        return row_of(job)
-    found = Search(campaign(), None, Opened(executor, fly, 2, ''), kept.append)
-    if times == 1:
-        limit = found.limit('weather.speed_m_s', 1.0, 2, lambda value, cases: None)
-        assert limit.flights == len(kept) == 10 and limit.holds < 3 <= limit.fails
-        return
-    with pytest.raises(RunError, match=r'^weather.speed_m_s 3: it has hung for 600 s'):
-        found.limit('weather.speed_m_s', 1.0, 2, lambda value, cases: None)
-    assert {case.run.inputs['weather.speed_m_s'] for case in kept} >= {0.0, 6.0}
-
-
-def test_bisection_ends_where_no_value_is_between(executor):
-    limit = Search(campaign(), None, Opened(executor, row_of, 2, '')).limit(
-        'weather.speed_m_s', 1e-300, 1, lambda value, cases: None)
-    # Of what is called _s the grid is a millionth.
-    assert (limit.holds, limit.fails) == (2.999999, 3.0)
-
-
-@pytest.mark.parametrize(('name', 'bounds', 'sentence'), [
-    ('weather.speed', [0, 6], "input 'weather.speed': the campaign has no such input; did you mean"
-                              ' weather.speed_m_s; it has weather.speed_m_s'),
-    ('weather.speed_m_s', [0, 2], 'there is none between 0 and 2: it holds at both'),
-    ('weather.speed_m_s', [4, 6], 'there is none between 4 and 6: it fails at both'),
-])
-def test_a_limit_that_is_not_there(executor, name, bounds, sentence):
-    found = campaign(vary={'weather.speed_m_s': {'uniform': bounds}})
-    with pytest.raises(ParameterError) as error:
-        Search(found, None, Opened(executor, row_of, 2, '')).limit(
-            name, None, 1, lambda value, cases: None)
-    assert sentence in str(error.value)
-
-
-def test_nothing_is_said_of_a_package_that_is_not_needed(monkeypatch):
-    """As in a fresh environment, which has no matplotlib."""
-    pytest.importorskip('cma')
-    for name in [name for name in sys.modules if name.split('.')[0] == 'cma']:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, 'matplotlib', None)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter('always')
-        assert search._cma().CMAEvolutionStrategy
-    assert said == []
-
-
-def test_the_least_margin_is_found(executor):
-    """A margin with its least value, 1, at a known place."""
-    pytest.importorskip('cma')
-    def bowl(job):
-        speed_m_s, from_deg = (job.scenario['weather'][k] for k in ('speed_m_s', 'from_deg'))
-        answer = row_of(job)
-        answer['row']['margin_1'] = 1 + (speed_m_s - 2) ** 2 + ((from_deg - 70) / 30) ** 2
-        return answer
-    found = campaign(runs=400, vary={
-        'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 360]}})
-    told = []
-    case, margin = Search(found, None, Opened(executor, bowl, 2, '')).worst(
-        1, lambda case, margin: told.append(margin))
-    assert margin == pytest.approx(1.0, abs=1e-3)
-    assert case.run.inputs['weather.speed_m_s'] == pytest.approx(2.0, abs=0.05)
-    assert case.run.inputs['weather.from_deg'] == pytest.approx(70.0, abs=1.5)
-    assert told == sorted(told, reverse=True)
-    for number in 0, 2:
-        with pytest.raises(ParameterError, match=f'margin = {number}: must be the number of'):
-            Search(found, None, None).worst(number, print)
-    with pytest.raises(ParameterError, match='at least two inputs must vary'):
-        Search(campaign(), None, Opened(executor, bowl, 2, '')).worst(1, print)
 
 
 def test_two_campaigns_are_compared_run_by_run(flown):

@@ -20,7 +20,6 @@ from px4_sim_ros.campaign import slots
 from px4_sim_ros.campaign.conduct import check
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.campaign.search import Search
 from px4_sim_ros.cli import campaign as command
 from px4_sim_ros.spec.resources import named_files
 
@@ -45,17 +44,15 @@ def test_all_distributions_are_named():
 
 @pytest.mark.parametrize('words', WORDS, ids=[' '.join(words) for words in WORDS])
 def test_the_commands_are_known(words):
-    """Their options, and the campaigns and inputs that they name."""
+    """Their options, and the campaigns that they name."""
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     options = parser.parse_args(words)
-    name = options.words[-1] if options.words[0] in ('limit', 'worst') else options.words[0]
+    name = options.words[0]
     if name in ('refly', 'compare', 'report'):
         assert name in command._ACTIONS
         return
     assert name in named_files('campaigns')
-    if options.input:
-        Search(Campaign.load(name), None, None)._uniform(options.input)
 
 
 def test_the_executor_of_the_page_flies(tmp_path, monkeypatch):
@@ -82,7 +79,7 @@ def test_the_folder_has_what_the_page_says(tmp_path):
         conducting.conduct(folder, executor, row_of, 1, lambda progress: None)
     conducting.write_tables(folder)
     write_report(folder)
-    section = PAGE[PAGE.index('## What it leaves'):PAGE.index('## Searching')]
+    section = PAGE[PAGE.index('## What it leaves'):PAGE.index('## Comparing')]
     told = {name for cell in re.findall(r'^\| (`.+?) \|', section, re.M)
             for name in re.findall(r'`(.+?)`', cell)}
     left = {path.name for path in (tmp_path / 'c').iterdir()}

@@ -84,6 +84,13 @@ def test_own_vehicle_with_payloads(instance, capsys):
 
 
 @pytest.mark.process
+def test_the_limit_of_the_wind_and_the_worst_direction_are_found():
+    pytest.importorskip('scipy')
+    (_, limit_m_s, _), (_, _, _, least_deg) = example('worst_wind.py')
+    assert 2.0 < float(limit_m_s) < 10.0 and abs(float(least_deg)) < 2.0
+
+
+@pytest.mark.process
 def test_a_recording_becomes_a_table(tmp_path, here, instance):
     bag = tmp_path / 'hop'
     flight = here('fly', '--mode', 'core', '--mission', EXAMPLES / 'first_hop.yaml', '--record',

@@ -71,6 +71,6 @@ def test_a_px4_that_is_named_has_to_fly(found, monkeypatch, tmp_path):
 
 def test_what_pip_has_not_installed_fails(found, monkeypatch):
     monkeypatch.setattr(importlib.metadata, 'requires', lambda name: [
-        'numpy>=1.26', 'no-such-package>=3', "cma; extra == 'campaign'"])
+        'numpy>=1.26', 'no-such-package>=3', "scipy; extra == 'campaign'"])
     code, findings = found()
     assert (code, findings['versions']['found']) == (1, 'no-such-package>=3 is not installed')

@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.process
 
 # Each takes a tenth of a second or more.
-SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun', 'scipy', 'pyarrow', 'cma',
+SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun', 'scipy', 'pyarrow',
         'distributed', 'pyulog', 'px4_sim_ros.real'}
 
 
