@@ -15,7 +15,7 @@ import re
 import typing
 
 from px4_sim_ros.campaign.plan import Settings
-from px4_sim_ros.cli.commands import GROUPS
+from px4_sim_ros.cli.command_line import GROUPS
 from px4_sim_ros.launching.arguments import ARGUMENTS
 from px4_sim_ros.model.faults.actions import ACTIONS, meaning
 from px4_sim_ros.model.parameters import range_text

@@ -178,7 +178,7 @@ class Options:
     """Words of all commands, and what is none."""
 
     def __init__(self) -> None:
-        from px4_sim_ros.cli.commands import COMMANDS, STEERING
+        from px4_sim_ros.cli.command_line import COMMANDS, STEERING
         from px4_sim_ros.step import graph
         self._options: dict[str, list[argparse.Action]] = {}
         for name in COMMANDS.keys() - STEERING.keys() - {'view', 'visualizer', 'pilot'}:

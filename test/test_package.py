@@ -19,8 +19,7 @@ from packaging.requirements import Requirement
 
 import px4_sim_ros
 from px4_sim_ros.cli import command_line
-from px4_sim_ros.cli.command_line import main
-from px4_sim_ros.cli.commands import COMMANDS
+from px4_sim_ros.cli.command_line import COMMANDS, main
 from px4_sim_ros.spec import resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]

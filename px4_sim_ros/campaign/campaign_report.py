@@ -12,8 +12,7 @@ import numpy as np
 from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
 from px4_sim_ros.campaign.inputs import Choice
-from px4_sim_ros.campaign.jobs import Row
-from px4_sim_ros.campaign.paths import FlownPath
+from px4_sim_ros.campaign.jobs import FlownPath, Row
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.px4.log import LACKS, LogLoss
 from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty

@@ -9,8 +9,7 @@ import pathlib
 import shutil
 import time
 
-from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, PATH, Job, Row, spec_of
-from px4_sim_ros.campaign.paths import PathTaker
+from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, PATH, Job, PathTaker, Row, spec_of
 from px4_sim_ros.flight.flight import Flight, HungError
 from px4_sim_ros.flight.record import FlightResult
 from px4_sim_ros.model.errors import RunError, sentence

@@ -13,8 +13,7 @@ import typing
 import warnings
 
 from px4_sim_ros.campaign import inputs
-from px4_sim_ros.campaign.jobs import Row, write_files
-from px4_sim_ros.campaign.paths import FlownPath
+from px4_sim_ros.campaign.jobs import FlownPath, Row, write_files
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import InputWarning, ParameterError, sentence
 from px4_sim_ros.process import atomic_write

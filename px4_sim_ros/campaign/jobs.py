@@ -11,6 +11,8 @@ import yaml
 
 from px4_sim_ros.campaign.plan import Run
 from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.model.scenario.situation import Situation
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, FlightSpec, Options, flight_of
@@ -102,3 +104,38 @@ def write_files(
 
 def _dumped(content: typing.Mapping[str, typing.Any]) -> str:
     return yaml.dump(dict(content), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
+
+
+_FIRST_US = 100_000
+_MOST = 200
+
+
+class FlownPath(typing.NamedTuple):
+    """Places at equal times, from the start."""
+
+    run: int
+    every_s: float
+    points: list[list[float]]      # east, north and up of the start, m, to the centimetre
+
+
+class PathTaker:
+    """Takes a path while it is flown: when it has many points, every second one is enough."""
+
+    def __init__(self) -> None:
+        self._every_us, self._next_us = _FIRST_US, 0
+        self._points: list[list[float]] = []
+
+    def add(self, situation: Situation) -> None:
+        """Take in the situation of a step."""
+        if situation.time_us < self._next_us:
+            return
+        self._points.append([round(place - start, 2) for place, start in zip(
+            situation.truth.position_enu, situation.start_enu)])
+        if len(self._points) == _MOST:
+            self._points = self._points[::2]
+            self._every_us *= 2
+        self._next_us = len(self._points) * self._every_us
+
+    def path(self, run: int) -> FlownPath:
+        """Return the path."""
+        return FlownPath(run, self._every_us / US_PER_S, self._points)

@@ -3,15 +3,73 @@
 """Campaign files: what is flown many times, what varies in it, how often, and with which seed."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import typing
 
-from px4_sim_ros.campaign import inputs, places
-from px4_sim_ros.model.errors import ParameterError, shown
+from px4_sim_ros.campaign import inputs
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
 from px4_sim_ros.spec.files import NONE, load_mission
 from px4_sim_ros.spec.resources import named_file, read_yaml
+
+# Of a scenario file, what is set by a name that may have dots in it, and need not be there.
+_FREE = 'weather', 'place', 'set', 'px4'
+_ALONE = 'vehicle', 'mission', 'seed'
+_WITHIN = 'vehicle', 'mission', 'events', 'expect', 'end'
+_FIRST = tuple(dict.fromkeys((*_ALONE, *_FREE, *_WITHIN)))
+
+Content = dict[str, typing.Any]
+
+
+def with_value(
+    owner: str, scenario: Content, vehicle: Content, name: str, value: typing.Any,
+) -> tuple[Content, Content]:
+    """Return a scenario and the file of its vehicle with another value at a place."""
+    first, dot, rest = name.partition('.')
+    if first not in _FIRST:
+        raise ParameterError(f'{owner}: {first!r} is no part of a scenario'
+                             f'{did_you_mean(first, _FIRST)}; there are {", ".join(_FIRST)}')
+    if not dot and first in _ALONE:
+        return {**scenario, first: value}, vehicle
+    if not dot:
+        raise ParameterError(f'{owner}: must name a value within {first}')
+    if first in _FREE:
+        return {**scenario, first: {**(scenario.get(first) or {}), rest: value}}, vehicle
+    if first == 'vehicle':
+        return scenario, _within(owner, 'vehicle', vehicle, rest.split('.'), value)
+    if first not in _WITHIN or not isinstance(scenario.get(first), (dict, list)):
+        raise ParameterError(f'{owner}: there is no {first} in the scenario with a value'
+                             f' {rest} that could vary')
+    return {**scenario, first: _within(
+        owner, first, scenario[first], rest.split('.'), value)}, vehicle
+
+
+def _within(
+    owner: str, place: str, content: typing.Any, words: typing.Sequence[str], value: typing.Any,
+) -> typing.Any:
+    """Return content with another value behind some keys; the others stay as they are."""
+    keys = _keys(content)
+    word, *rest = words
+    if word not in keys:
+        hint = did_you_mean(word, keys) or (f"; there are {', '.join(keys)}" if keys else '')
+        raise ParameterError(f'{owner}: there is no {word} in {place}{hint}')
+    new = copy.copy(content)
+    key = keys[word]
+    new[key] = _within(owner, f'{place}.{word}', content[key], rest, value) if rest else value
+    return new
+
+
+def _keys(content: typing.Any) -> dict[str, typing.Any]:
+    """Return the places below this one, by name; entries of lists count from 1."""
+    if isinstance(content, dict):
+        return {str(key): key for key in content}
+    if isinstance(content, list):
+        return {str(entry.get('name', i)) if isinstance(entry, dict) else str(i): i - 1
+                for i, entry in enumerate(content, 1)}
+    return {}
+
 
 _FLOWN = 'scenario', 'mission'
 VEHICLES = 'vehicle_files'
@@ -59,12 +117,12 @@ class Run(typing.NamedTuple):
     number: int                              # from 1 on
     inputs: dict[str, inputs.Value]          # by name
     seed: int | None                         # of the noise; None: that of the scenario
-    scenario: places.Content                 # content of its file; its vehicle is that of `vehicle`
-    vehicle: places.Content                  # content of its file
+    scenario: Content                 # content of its file; its vehicle is that of `vehicle`
+    vehicle: Content                  # content of its file
     is_own_vehicle: bool                     # no file has it: something in it varies
 
     @property
-    def own_vehicle(self) -> places.Content | None:
+    def own_vehicle(self) -> Content | None:
         """Content of the vehicle's file, None if the scenario names one that there is."""
         return self.vehicle if self.is_own_vehicle else None
 
@@ -76,9 +134,9 @@ class Campaign:
     name: str
     owner: str                               # what to call it in an error sentence
     settings: Settings
-    scenario: places.Content
+    scenario: Content
     vary: tuple[inputs.Input, ...]
-    vehicles: dict[str, places.Content]      # content of vehicle files by name
+    vehicles: dict[str, Content]      # content of vehicle files by name
 
     @classmethod
     def load(cls, name: str) -> Campaign:
@@ -166,7 +224,7 @@ class Campaign:
         is_own = False
         for name, value in values.items():
             is_own |= name.startswith('vehicle.')
-            scenario, vehicle = places.with_value(
+            scenario, vehicle = with_value(
                 f'{self.owner}: vary.{name}', scenario, vehicle, name, value)
         return Run(number, dict(values), scenario.get('seed'), scenario, vehicle, is_own)
 
@@ -180,7 +238,7 @@ class Campaign:
                 yield found.name, value
 
 
-def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> places.Content:
+def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> Content:
     """Return the scenario, in which the mission stands itself and the vehicle has a name."""
     if 'mission' in content:
         found: typing.Any = {'mission': content['mission']}
@@ -191,7 +249,7 @@ def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> places.Co
     if not isinstance(found, dict):
         raise ParameterError(f'{owner}: scenario: must be a name in config/scenarios, a path, or'
                              ' what a scenario file holds')
-    scenario: places.Content = {'vehicle': _DEFAULT_VEHICLE, 'mission': 'square', **found}
+    scenario: Content = {'vehicle': _DEFAULT_VEHICLE, 'mission': 'square', **found}
     if isinstance(scenario['mission'], str) and scenario['mission'] != NONE:
         scenario['mission'] = load_mission(scenario['mission']).to_mapping()['items']
     # What is not expected cannot fail.

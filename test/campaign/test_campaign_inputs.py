@@ -21,7 +21,7 @@ from px4_sim_ros.campaign.inputs import (
     seed_of,
     shares,
 )
-from px4_sim_ros.campaign.paths import FlownPath, PathTaker
+from px4_sim_ros.campaign.jobs import FlownPath, PathTaker
 from px4_sim_ros.model.errors import ParameterError
 
 SHARES = 0.001, 0.2, 0.5, 0.9, 0.999

@@ -15,7 +15,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.cli import command_line
-from px4_sim_ros.cli.commands import COMMANDS
+from px4_sim_ros.cli.command_line import COMMANDS
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.actions import ACTIONS
 from px4_sim_ros.ros.framework import parameters

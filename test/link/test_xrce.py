@@ -242,7 +242,7 @@ def test_a_second_agent_on_the_port_is_one_sentence(agent):
 
 
 def test_a_message_that_px4_could_not_take_is_named(agent, client):
-    from px4_sim_ros.link.xrce.refusal import Refusal
+    from px4_sim_ros.link.xrce.session import Refusal
     client.create_reader(0x800, *INTO)
     agent.take(0)
     with pytest.raises(Refusal, match=r'trajectory_setpoint that is longer than PX4 takes at once'

@@ -15,7 +15,7 @@ from campaigns import campaign, folder_of, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.campaign_report import write_report
-from px4_sim_ros.campaign.paths import FlownPath
+from px4_sim_ros.campaign.jobs import FlownPath
 from px4_sim_ros.cli.command_line import main
 
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'

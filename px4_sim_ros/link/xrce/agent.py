@@ -10,8 +10,7 @@ import typing
 from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.link.xrce import session as xrce
-from px4_sim_ros.link.xrce.refusal import Refusal
-from px4_sim_ros.link.xrce.session import Message, Session
+from px4_sim_ros.link.xrce.session import Message, Refusal, Session
 
 _MOST_AT_ONCE = 1000           # datagrams, so that a flood does not block the step
 _MOST_BYTES = 2048             # PX4 sends 512 at most

@@ -14,8 +14,7 @@ import typing
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
 from px4_sim_ros.link.xrce.agent import Agent
 from px4_sim_ros.link.xrce.inbox import Awaited, Delivery, Inbox
-from px4_sim_ros.link.xrce.refusal import Refusal
-from px4_sim_ros.link.xrce.session import IDENTITY_BYTES, Service, Topic
+from px4_sim_ros.link.xrce.session import IDENTITY_BYTES, Refusal, Service, Topic
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
