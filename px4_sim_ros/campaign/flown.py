@@ -40,7 +40,6 @@ class _Figures:
         self._max_height_m = self._max_distance_m = self._max_tilt_deg = self._max_speed = 0.0
 
     def add(self, situation: Situation) -> None:
-        """Take in the situation of a step."""
         self.last = situation
         self.path.add(situation)
         self._max_height_m = max(self._max_height_m, situation.height_m)
@@ -49,7 +48,6 @@ class _Figures:
         self._max_speed = max(self._max_speed, math.hypot(*situation.truth.velocity_flu))
 
     def columns(self) -> Row:
-        """Return them by column."""
         end = self.last
         return {
             'sim_time_s': end.time_us / US_PER_S if end else 0.0,
@@ -135,7 +133,6 @@ def _flown(job: Job, instance: int, bag: pathlib.Path | None, folder: pathlib.Pa
 
 
 def _row(result: FlightResult, judged: Verdicts, figures: _Figures, px4: Px4 | None) -> Row:
-    """Return the row of a flight."""
     its, failure = result.first, result.failure
     holds = not failure and its.verdicts is not None and not its.failed
     return {

@@ -27,7 +27,6 @@ it is not that."""
 
 
 def _content(text: bytes) -> typing.Any:
-    """Return the content of a JSON text."""
     def whole(digits: str) -> int:
         if len(digits) > _MOST_DIGITS:
             raise ValueError
@@ -230,7 +229,6 @@ class Folder:
 
     @classmethod
     def make(cls, path: str | pathlib.Path, campaign: Campaign, px4: Px4Build) -> Folder:
-        """Make the folder of a campaign, or take the one in which it has begun."""
         path = pathlib.Path(os.path.expanduser(path))
         if (path / _PLAN).exists():
             Folder.read(path)._check_same(campaign, px4)
@@ -265,7 +263,6 @@ class Folder:
                            run.own_vehicle)
 
     def recording(self, number: int) -> pathlib.Path:
-        """Return where the recording of a run is, if there is one."""
         return self.path.absolute() / 'recordings' / run_name(number)
 
     def _read(self, name: str, form: Form) -> list[typing.Any]:
@@ -281,7 +278,6 @@ class Folder:
         return sorted(self._read(ROWS, _RowForm(self.campaign)), key=lambda row: row['run'])
 
     def sessions(self) -> list[Session]:
-        """Return the sessions, the first first."""
         return self._read(_SESSIONS, _session)
 
     def add_session(self, session: Session) -> None:
@@ -293,7 +289,6 @@ class Folder:
             lines.add(session)
 
     def open_rows(self) -> Lines:
-        """Return the rows, for writing."""
         return Lines(self.path / ROWS, _RowForm(self.campaign))
 
     def paths(self) -> dict[int, FlownPath]:
@@ -317,5 +312,4 @@ class Folder:
 
 
 def run_name(number: int) -> str:
-    """Return the name of the files of a run."""
     return f'run_{number:06d}'

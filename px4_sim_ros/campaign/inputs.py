@@ -48,7 +48,6 @@ class Uniform:
     high: float
 
     def value(self, share: float, run: int) -> float:
-        """Return the value of a run."""
         return self.low + share * (self.high - self.low)
 
 
@@ -74,7 +73,6 @@ class Normal:
         return last - first < _LEAST_SHARE
 
     def value(self, share: float, run: int) -> float:
-        """Return the value of a run."""
         first, last = self._shares
         # A share of 0 would be at minus infinity.
         inside = min(max(first + share * (last - first), _LEAST_SHARE), 1.0 - _LEAST_SHARE)
@@ -88,7 +86,6 @@ class Choice:
     values: tuple[Value, ...]
 
     def value(self, share: float, run: int) -> Value:
-        """Return the value of a run."""
         return self.values[int(share * len(self.values))]
 
 
@@ -99,7 +96,6 @@ class Table:
     values: tuple[Value, ...]
 
     def value(self, share: float, run: int) -> Value:
-        """Return the value of a run."""
         return self.values[(run - 1) % len(self.values)]
 
 

@@ -126,7 +126,6 @@ class PathTaker:
         self._points: list[list[float]] = []
 
     def add(self, situation: Situation) -> None:
-        """Take in the situation of a step."""
         if situation.time_us < self._next_us:
             return
         self._points.append([round(place - start, 2) for place, start in zip(
@@ -137,5 +136,4 @@ class PathTaker:
         self._next_us = len(self._points) * self._every_us
 
     def path(self, run: int) -> FlownPath:
-        """Return the path."""
         return FlownPath(run, self._every_us / US_PER_S, self._points)

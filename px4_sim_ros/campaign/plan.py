@@ -104,7 +104,6 @@ class Settings(Parameters):
 
     @property
     def recorder(self) -> dict[str, typing.Any]:
-        """Parameters of the recorder."""
         return {'topics': self.record_topics, 'every': self.record_every}
 
 
@@ -170,7 +169,6 @@ class Campaign:
         return found
 
     def _vehicle_names(self) -> list[str]:
-        """Return the names of all vehicles that are flown."""
         values: list[inputs.Value] = []
         for found in self.vary:
             if found.name == 'vehicle':
@@ -204,7 +202,6 @@ class Campaign:
         return inputs.draw(self.vary, s.sampling, s.seed, s.runs)
 
     def run(self, number: int) -> Run:
-        """Return a run by its number, from 1 on."""
         s = self.settings
         return self.run_with(
             number, self.draws[number - 1],

@@ -120,8 +120,6 @@ def _folder_of(process: psutil.Process) -> str:
 
 
 class Core(typing.NamedTuple):
-    """A core for a slot."""
-
     number: int
     claim: socket.socket       # while it is open, others take another core if there is one
 

@@ -26,12 +26,10 @@ class Share(typing.NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of those that were flown."""
         return self.held / self.runs if self.runs else math.nan
 
     @property
     def text(self) -> str:
-        """The share for the user."""
         return (f'{self.held} of {self.runs}, {self.share:.1%}'
                 f' ({CONFIDENCE:.0%} interval {self.low:.1%} to {self.high:.1%})')
 

@@ -122,7 +122,6 @@ class BodyFigures(Parameters):
 
 
 def body_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> BodyFigures:
-    """Return the figures of a vehicle as a body."""
     body = vehicle.body
     moments = np.linalg.eigvalsh(body.inertia_tensor)
     models = [vehicle.model_of(rotor) for rotor in vehicle.rotors]

@@ -18,7 +18,6 @@ from px4_sim_ros.model.errors import ParameterError, did_you_mean, sentence
 from px4_sim_ros.process import gc_control, leaving, signals
 from px4_sim_ros.spec.resources import named_files, own_arguments
 
-
 # The commands in groups: what each is for, and an example.
 
 
@@ -214,6 +213,5 @@ class _Names:
         self._kind = kind
 
     def __call__(self, prefix: str, **_: typing.Any) -> list[str]:
-        """Return the completions of a prefix."""
         from argcomplete.completers import FilesCompleter
         return [*named_files(self._kind), *FilesCompleter(['yaml'])(prefix)]

@@ -110,7 +110,6 @@ def report_comparison(
 
 
 def _write_files(found: BagComparison, apart: Deviation, options: argparse.Namespace) -> None:
-    """Write the files that `options` ask for."""
     if options.json:
         output.write_json(options.json, {'comparison': report.comparison_json(found),
                                          'deviation': report.deviation_json(apart)},

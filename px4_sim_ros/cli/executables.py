@@ -14,21 +14,18 @@ def command_line() -> int:
 
 
 def world() -> int:
-    """Run `world`."""
     signal_mask.end_while_importing()
     from px4_sim_ros.ros.world import main
     return main()
 
 
 def autopilot_supervisor() -> int:
-    """Run `autopilot_supervisor`."""
     signal_mask.end_while_importing()
     from px4_sim_ros.launching.autopilot_supervisor import main
     return main()
 
 
 def visualizer() -> int:
-    """Run `visualizer`."""
     signal_mask.end_while_importing()
     from px4_sim_ros.cli.visualizer import main
     return main()

@@ -39,7 +39,6 @@ def add_allow(parser: argparse.ArgumentParser) -> None:
 
 
 def overrides(options: argparse.Namespace) -> settings.Settings:
-    """Return the parameters that are not as they were."""
     found = settings.settings(options)
     if options.seed is not None:
         found['']['seed'] = options.seed

@@ -51,7 +51,6 @@ def spec_of(
     options: argparse.Namespace, bag: str | pathlib.Path | None, fleet: Fleet | None,
     instance: int,
 ) -> FlightSpec:
-    """Return the flight."""
     base = OF_ONE_FLIGHT | ({'hil_bridge': {'instance': instance}} if fleet is None else {})
     found = flight_of(Options(
         options.mode, options.autopilot, options.px4_dir, options.px4_schedule,

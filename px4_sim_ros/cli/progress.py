@@ -21,7 +21,6 @@ class Bar:
             self._bar = tqdm.tqdm(total=total, unit=unit, file=sys.stdout)
 
     def print(self, line: str) -> None:
-        """Print a line that stays."""
         if self._bar is None:
             print(line, flush=True)
         else:
@@ -46,7 +45,6 @@ class Progress(Bar):
         self._awaited_at = ', '.join(awaited_at)
 
     def on_event(self, event: Event | Happening | Encounter) -> None:
-        """Show an event."""
         self.print(f't = {event.time_s:7.2f} s  {event.text}')
         if self._bar is not None:
             self._bar.update()

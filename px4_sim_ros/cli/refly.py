@@ -117,7 +117,6 @@ def _configuration(
 def _spec(
     options: argparse.Namespace, run: RunDescription, configuration: Configuration,
 ) -> FlightSpec:
-    """Return the flight."""
     if options.mode != 'core':
         domain_claim.check_unclaimed()
     px4, hil = None, configuration.of_node('hil_bridge', HilParameters)

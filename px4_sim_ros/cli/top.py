@@ -61,7 +61,6 @@ class NodeReports:
 
     @property
     def has_two(self) -> bool:
-        """Whether there is a difference."""
         return len(self._samples) > 1
 
     def rates(self) -> Row:
@@ -109,7 +108,6 @@ class Reports:
                 node.forget()
 
     def on_diagnostics(self, message: DiagnosticArray, sent_s: float, now_s: float) -> None:
-        """Take in the reports of nodes."""
         for status in message.status:
             name = node_name(self._namespace, status.name)
             if status.hardware_id == PACKAGE and name != status.name:

@@ -107,7 +107,6 @@ def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
 
 
 def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
-    """Return all actions of a launch."""
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
     check_viewers(given)
     return flight_actions(context, given, flight_of(options_of(given, vehicle)))
@@ -124,7 +123,6 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 def flight_actions(
     context: LaunchContext, given: typing.Mapping[str, str], spec: FlightSpec,
 ) -> list[LaunchDescriptionEntity]:
-    """Return all actions of the launch of a flight."""
     begun = begin(context, spec.vehicles)
     if begun is None:
         return []

@@ -11,8 +11,6 @@ from px4_sim_ros.px4.sitl import ONE_CORE, SCHEDULES
 
 
 class Argument(typing.NamedTuple):
-    """A launch argument."""
-
     default: str | None            # None: it has to be given
     description: str
     choices: tuple[str, ...] = ()

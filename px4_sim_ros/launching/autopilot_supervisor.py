@@ -42,8 +42,6 @@ _OUTLAST_S = 2.0
 
 
 class AutopilotSupervisor:
-    """The process of an autopilot."""
-
     def __init__(
         self, vehicle: VehicleSpec, folder: pathlib.Path,
     ) -> None:
@@ -75,7 +73,6 @@ class AutopilotSupervisor:
         self._autopilot = self._start_autopilot()
 
     def stop(self) -> None:
-        """End it."""
         if self._autopilot is not None:
             self._autopilot.stop()
             loss = loss_of([self._autopilot])
@@ -84,7 +81,6 @@ class AutopilotSupervisor:
         self._autopilot = None
 
     def ended_autopilot(self) -> Child | None:
-        """Return the autopilot when it has ended."""
         autopilot = self._autopilot
         return None if autopilot is None or autopilot.exit_code is None else autopilot
 
@@ -174,7 +170,6 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
 
 
 def _vehicle(options: argparse.Namespace) -> VehicleSpec:
-    """Return the vehicle that is flown."""
     members = read_run_file(options.run).members
     if options.member not in members:
         raise ParameterError(f"member {options.member!r}: there are {', '.join(members)}")

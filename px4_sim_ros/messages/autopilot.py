@@ -69,7 +69,6 @@ def read_status(time_us: int, message: typing.Any) -> AutopilotStatus:
 
 
 def line(time_us: int, who: str, text: str, level: int = Log.INFO) -> Log:
-    """Return a line of the log with its simulated time."""
     message = Log(level=level, name=who, msg=text)
     set_stamp(message.stamp, time_us)
     return message

@@ -14,7 +14,6 @@ _OF_FLEET = tuple(f'/{name}' for name in WORLD_NODES)
 
 
 def values_of(status: typing.Any) -> dict[str, str]:
-    """Return the values of a DiagnosticStatus."""
     return {value.key: value.value for value in status.values}
 
 

@@ -22,13 +22,11 @@ _CHANGE, _RUN = 'change', 'run'
 
 
 def change_message(change: Change, run: int) -> DiagnosticStatus:
-    """Return the message of a change."""
     return diagnostic_status(change.vehicle, OK, change.text, {
         _CHANGE: json.dumps(change), _RUN: str(run)})
 
 
 def read_change(message: DiagnosticStatus) -> tuple[Change, int]:
-    """Return a change, and in which run it was."""
     values = values_of(message)
     return Change(*json.loads(values[_CHANGE])), int(values[_RUN])
 
@@ -93,7 +91,6 @@ _PLACE = 'place_east_m', 'place_north_m', 'place_up_m'
 
 
 def event_message(event: Event) -> DiagnosticStatus:
-    """Return the message of an event."""
     values = {'time_s': repr(event.time_s)}
     for keys, vector in ((_TARGET, event.target_enu), (_PLACE, event.place_enu)):
         if vector is not None:

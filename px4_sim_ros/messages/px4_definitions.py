@@ -26,8 +26,6 @@ def installed_folder() -> pathlib.Path | None:
 
 
 class Px4Definitions:
-    """The definitions of one PX4."""
-
     def __init__(self, folder: str) -> None:
         """Look for them.
 

@@ -16,8 +16,6 @@ _RECORD = struct.Struct('<QHH')
 
 
 class Px4Record(typing.NamedTuple):
-    """A message of PX4, or for it."""
-
     time_us: int           # of its step
     topic: str
     type: str

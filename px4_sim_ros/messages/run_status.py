@@ -13,8 +13,6 @@ from px4_sim_ros.step.repeatability import NonRepeatability
 
 
 class RunState(enum.StrEnum):
-    """The state of a run."""
-
     STARTING = 'STARTING'
     RUNNING = 'RUNNING'
     PAUSED = 'PAUSED'

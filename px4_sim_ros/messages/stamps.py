@@ -29,7 +29,6 @@ def set_stamp(stamp: Stamp, time_us: int) -> None:
 
 
 def in_frame(message: typing.Any, frame_id: str) -> typing.Any:
-    """Return a message with its frame set."""
     message.header.frame_id = frame_id
     return message
 

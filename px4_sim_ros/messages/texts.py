@@ -62,7 +62,6 @@ TEXTS: dict[str, TextCodec] = {
 
 
 def read_text(kind: str, text: str) -> typing.Any:
-    """Return the value in the text of a message."""
     return TEXTS[kind].from_plain(json.loads(text))
 
 

@@ -29,6 +29,5 @@ def replaced(path: pathlib.Path) -> typing.Iterator[pathlib.Path]:
 
 
 def write(path: pathlib.Path, text: str) -> None:
-    """Write a text file."""
     with replaced(path) as new:
         new.write_text(text, encoding='utf-8')

@@ -75,7 +75,6 @@ class Child:
 
     @property
     def end_sentence(self) -> str:
-        """How it has ended."""
         return f'{self.name} has ended with exit code {self.exit_code}'
 
     @property
@@ -96,7 +95,6 @@ class Child:
         stop_all([self], timeout_s)
 
     def ask_to_end(self) -> None:
-        """Ask it to end, if it runs."""
         if self.exit_code is None:
             self._process.send_signal(signal.SIGTERM)
 

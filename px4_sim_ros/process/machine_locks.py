@@ -78,7 +78,6 @@ def claim_instances(instances: typing.Iterable[int]) -> contextlib.ExitStack:
 
 
 def is_claimed(instance: int) -> bool:
-    """Return whether a flight has an instance."""
     return is_held(_name(instance))
 
 

@@ -124,8 +124,6 @@ _LOOKS_AGAIN, _WAITS_FOR_DATA = b'nanosleep', b'poll'
 
 
 class _Thread(typing.NamedTuple):
-    """What a thread is about."""
-
     is_busy: bool
     looks_again: bool
     waits_for_data: bool

@@ -45,7 +45,6 @@ class LogLoss(typing.NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is missing."""
         if not self.log_dropouts:
             return 'nothing'
         count = self.log_dropouts

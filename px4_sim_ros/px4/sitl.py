@@ -79,8 +79,6 @@ _ASKED_TO_END = b'PX4 Exiting...'
 
 @dataclasses.dataclass(frozen=True)
 class Px4:
-    """A built PX4."""
-
     build: pathlib.Path
     schedule: str = ONE_CORE
     core_instance: int | None = None       # whose core it is on; None: that of its own instance
@@ -280,7 +278,6 @@ class Px4Process(Child):
         return _ASKED_TO_END in self._console.read_bytes()
 
     def ask_to_end(self) -> None:
-        """Ask it to end, if it runs."""
         self._let_others_run()
         super().ask_to_end()
 

@@ -84,8 +84,6 @@ class Fit:
 
 
 class _Window(typing.NamedTuple):
-    """The windows of one log."""
-
     flight: RealFlight
     starts: np.ndarray
     marks: list[int]

@@ -61,7 +61,6 @@ class RealFlight:
 
     @property
     def samples(self) -> int:
-        """How many there are."""
         return len(self.usable)
 
     @property

@@ -107,7 +107,6 @@ def sensed(path: pathlib.Path, vehicle: Vehicle) -> ImuEstimate:
 
 
 def lines(found: ImuEstimate) -> typing.Iterator[str]:
-    """Yield the lines of a summary."""
     if found.log.repaired:
         yield found.log.repaired
     yield f'{found.log.name}: ' + ', '.join(f'{name}: {words}' for name, words in found.log.facts)

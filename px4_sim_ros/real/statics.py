@@ -127,8 +127,6 @@ def pairs(flight: RealFlight, vehicle: Vehicle, samples: Sampled) -> list[Pair]:
 
 
 class Tilts(typing.NamedTuple):
-    """Tilt by airspeed."""
-
     airspeed_m_s: np.ndarray       # (bins,), middle of each
     log_deg: np.ndarray            # (bins,), mean
     spread_deg: np.ndarray         # (bins,), standard deviation

@@ -34,7 +34,6 @@ def of_validation(found: Validated) -> typing.Iterator[str]:
 
 
 def validation_json(found: Validated) -> dict[str, typing.Any]:
-    """Return the figures of a validation."""
     errors = found.errors
 
     def figures(values: typing.Sequence[np.ndarray]) -> dict[str, typing.Any]:
@@ -83,7 +82,6 @@ def _held_out(held: HeldOut | str) -> typing.Iterator[str]:
 
 
 def identification_json(found: Identified) -> dict[str, typing.Any]:
-    """Return the figures of an identification."""
     return {
         'numbers': {one.name: {
             'unit': NAMED[one.name].unit, 'before': one.before, 'value': one.value,

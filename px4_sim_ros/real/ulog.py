@@ -140,8 +140,6 @@ class _Noting(io.BufferedReader):
 
 
 class Topics:
-    """The topics of a log."""
-
     def __init__(self, path: pathlib.Path) -> None:
         check_installed('pyulog')
         from pyulog import ULog

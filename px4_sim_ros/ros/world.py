@@ -105,7 +105,6 @@ def _read(file: pathlib.Path) -> FleetDescription | RunDescription:
 
 
 def _host(described: FleetDescription | RunDescription | None) -> BlockHost:
-    """Return the host of the blocks of a process."""
     if described is None:
         return BlockHost()
     files = {name: run.files() for name, run in described.members.items()}

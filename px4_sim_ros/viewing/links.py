@@ -165,7 +165,6 @@ def tilted_rotors(vehicle: Vehicle, servo: Servo) -> list[Rotor]:
 
 
 def middle_m(wheels: typing.Sequence[Wheel]) -> Vector:
-    """Return the middle of the hubs of wheels."""
     x, y, z = (sum(values) / len(wheels) for values in zip(*(w.position_m for w in wheels)))
     return x, y, z
 

@@ -256,8 +256,6 @@ _BEAM_M = 0.02
 
 
 class Markers:
-    """Makes the markers of one vehicle."""
-
     def __init__(self, configuration: Configuration) -> None:
         vehicle = configuration.vehicle
         self._rotors = [(rotor.position_m, rotor_colour(vehicle, i))

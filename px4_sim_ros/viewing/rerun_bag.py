@@ -26,7 +26,6 @@ _LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
 def write_vehicle(
     bag: BagReader, open_run: typing.Callable[[], rerun.RecordingStream], **look: typing.Any,
 ) -> None:
-    """Write all of the recording of a vehicle."""
     contents = read_contents(bag)
     series = contents.series
     odometry = series.get('ground_truth/odom')

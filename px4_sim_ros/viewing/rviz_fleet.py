@@ -17,7 +17,6 @@ _TOPICS = 'Topic', 'Description Topic'
 
 
 def fleet_rviz(vehicles: typing.Sequence[str]) -> str:
-    """Return the text of a configuration of rviz2."""
     content = yaml.load((config_directory() / 'iris.rviz').read_text(encoding='utf-8'), LOADER)
     manager = content['Visualization Manager']
     displays = []

@@ -52,8 +52,6 @@ class Kind(enum.Enum):
 
 
 class Shape(typing.NamedTuple):
-    """One shape in a frame."""
-
     name: str
     frame: str
     kind: Kind

@@ -119,7 +119,6 @@ class BatteryLink:
                 status.time_us - last.time_us) / (_S_PER_H * US_PER_S)
 
     def frame(self, status: BatteryStatus) -> bytes:
-        """Return a BATTERY_STATUS."""
         cell_mv = saturated(status.voltage_v / self._cells * 1e3, 0, UINT16_MAX - 1)
         return packed(self._mav, self._mav.battery_status_encode(
             0, mavlink.MAV_BATTERY_FUNCTION_ALL, mavlink.MAV_BATTERY_TYPE_LIPO,
@@ -131,5 +130,4 @@ class BatteryLink:
             saturated(status.state_of_charge * 1e2, 0, 100)))
 
     def close(self) -> None:
-        """Close the socket."""
         self._socket.close()

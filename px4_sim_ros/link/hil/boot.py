@@ -37,8 +37,6 @@ Ask = typing.Callable[[], mavlink.MAVLink_heartbeat_message | None]
 
 
 class Outputs(enum.Enum):
-    """What the outputs are."""
-
     HELD = 'held'
     DISARMED = 'disarmed'
     TERMINATED = 'terminated'      # disarmed, and that for good

@@ -45,7 +45,6 @@ class Histogram:
         self._counts: collections.Counter[int] = collections.Counter()
 
     def add(self, duration_ms: float) -> None:
-        """Count one."""
         self._counts[round(10.0 * duration_ms)] += 1
 
     def percentile(self, share: float) -> float:
@@ -216,7 +215,6 @@ class FlightController(HilServer):
         self._is_let_go, self._asked_us = True, None
 
     def figures(self) -> dict[str, str]:
-        """Return how the line was."""
         return dict(zip(FIGURES, (
             self._intervals.text(), self._ages.text(), self._round_trips.text(),
             str(self._intervals.late()))))

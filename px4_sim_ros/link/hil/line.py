@@ -35,7 +35,6 @@ _AGAIN_S = 0.5
 
 
 def is_line(name: str) -> bool:
-    """Return whether a name is that of a line."""
     return _SHAPE.fullmatch(name) is not None
 
 

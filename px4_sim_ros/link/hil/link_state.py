@@ -144,7 +144,6 @@ class LinkReport:
         self._remarked: set[str] = set()
 
     def enter(self, state: LinkState) -> None:
-        """Change to a state."""
         if state is self.state:
             return
         now = time.monotonic()

@@ -148,7 +148,6 @@ class ReplyMatcher:
         self.begin_connection()
 
     def reset_counters(self) -> None:
-        """Count from 0."""
         self.decoder = HilDecoder(self._count)
         self.replies = 0                     # steps that were answered, in time or late
 
@@ -181,7 +180,6 @@ class ReplyMatcher:
         self._pending_us.clear()
 
     def reply_to(self, time_us: int, data: bytes) -> ActuatorControls | None:
-        """Count the controls in `data` and return those that are the reply to `time_us`."""
         reply = None
         for controls in self.decoder.controls(data):
             if not self._is_reply(controls.time_us):

@@ -54,7 +54,6 @@ class TopicsParameters(Parameters):
 
     @property
     def its_port(self) -> int:
-        """The port that it has."""
         return self.port or AGENT_PORT + self.instance
 
     @property

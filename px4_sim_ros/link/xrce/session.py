@@ -72,8 +72,6 @@ class Service(typing.NamedTuple):
 
 
 class Message(typing.NamedTuple):
-    """A message of PX4."""
-
     topic: Topic | Service
     data: bytes            # CDR without the encapsulation header; of a service its answer
     identity: bytes = b''  # of the request that this answers
@@ -314,7 +312,6 @@ class Session:
 def datagram(
     session: int, kind: int, payload: bytes, stream: int = NONE, number: int = 0,
 ) -> bytes:
-    """Return a datagram with one submessage."""
     return _HEADERS.pack(session, stream, number, kind, _LITTLE_ENDIAN, len(payload)) + payload
 
 
@@ -340,7 +337,6 @@ class _Form:
         self._data, self._at = payload[12:12 + int.from_bytes(size, 'little')], 0
 
     def raw(self, count: int) -> bytes:
-        """Return bytes as they are."""
         found = self._data[self._at:self._at + count]
         if len(found) < count:
             raise Refusal('CREATE that is cut off')
@@ -380,7 +376,6 @@ def _ros_name(name: str, prefix: str) -> str:
 
 
 def _ros_type(name: str, kind: str, suffix: str) -> str:
-    """Return how ROS names a type of DDS."""
     parts = name.split('::')
     if len(parts) != 4 or parts[1:3] != [kind, 'dds_'] or not parts[3].endswith(suffix) or not (
             all(part.isidentifier() for part in parts)):

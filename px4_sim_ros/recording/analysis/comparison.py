@@ -138,7 +138,6 @@ class BagComparison:
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence."""
         if not self.messages:
             return 'there is nothing to compare: the recordings have no message at the same time'
         if self.first is None:
@@ -312,7 +311,6 @@ class _Counter:
         return bool(self._equal or self._differ or (self._only_one and self._only_other))
 
     def result(self) -> TopicComparison:
-        """Return the counts."""
         return TopicComparison(
             self._equal, self._differ, self._only_one, self._only_other, self._first)
 

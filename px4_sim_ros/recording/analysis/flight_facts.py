@@ -39,7 +39,6 @@ def _name_in(text: str) -> str:
 
 
 def mission_waypoints(run: RunDescription, start_enu_m: typing.Sequence[float]) -> list[Waypoint]:
-    """Return the waypoints of the mission in ENU."""
     try:
         mission = Mission.from_mapping('mission', parse_yaml(run.mission or 'null', 'mission'))
     except ParameterError:
@@ -81,7 +80,6 @@ def arrivals(
 
 
 def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
-    """Return the configuration of a run."""
     world = configuration.world
     manager = configuration.of_node('manager', ManagerParameters)
     dynamics = configuration.of_node('dynamics', DynamicsParameters)

@@ -137,12 +137,10 @@ Numbers = float | npt.NDArray[np.float64]
 
 
 def title(term: str) -> str:
-    """Return a term as a title."""
     return term[:1].upper() + term[1:]
 
 
 def counter_name(key: str) -> str:
-    """Return the name of a counter for display."""
     return key.replace('_', ' ')
 
 

@@ -33,7 +33,6 @@ def read(bag: BagReader) -> RecordedFingerprint:
 def of_diagnostics(
     run: RunDescription, messages: typing.Iterable[typing.Any],
 ) -> RecordedFingerprint:
-    """Return the fingerprint of a run."""
     last: dict[str, dict[str, str]] = {}
     end_us = 0
     for message in messages:

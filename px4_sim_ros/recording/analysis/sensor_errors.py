@@ -148,7 +148,6 @@ class SensorComparison:
         return (difference + 180.0) % 360.0 - 180.0 if self.is_angle else difference
 
     def statistics(self) -> list[ErrorStatistics]:
-        """Return the statistics of the error by axis."""
         return [_statistics(column[np.isfinite(column)]) for column in self.error.T]
 
 

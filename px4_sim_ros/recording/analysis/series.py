@@ -67,7 +67,6 @@ def _wxyz(q: typing.Any) -> tuple[float, float, float, float]:
 
 
 def _speeds(velocities: typing.Sequence[float]) -> list[float]:
-    """Return the speeds of joints that have one."""
     return [speed for speed in velocities if not math.isnan(speed)]
 
 
@@ -166,7 +165,6 @@ class SeriesCollector:
 
     @property
     def topics(self) -> list[str]:
-        """The topics that are wanted."""
         return list(self._reads)
 
     def __contains__(self, topic: str) -> bool:

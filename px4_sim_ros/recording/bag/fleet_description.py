@@ -47,7 +47,6 @@ class FleetDescription:
 
     @property
     def mode(self) -> str:
-        """The mode of the run."""
         return self._first.mode
 
     @property
@@ -62,7 +61,6 @@ class FleetDescription:
 
     @property
     def vehicles(self) -> list[GraphVehicle]:
-        """The vehicles with their graphs."""
         return vehicles_of(self)
 
     @property

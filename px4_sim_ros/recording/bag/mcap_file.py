@@ -269,7 +269,6 @@ class McapFile:
 
 
 def message_record(channel: int, time_ns: int, sequence: int, data: bytes) -> MessageRecord:
-    """Return the record of a message, with its channel."""
     return channel, _MESSAGE.pack(
         Opcode.MESSAGE, _MESSAGE_LENGTH + len(data), channel, sequence, time_ns, time_ns) + data
 

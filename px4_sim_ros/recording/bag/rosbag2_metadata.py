@@ -34,8 +34,6 @@ class FileInfo:
 
 
 class TopicInfo(typing.NamedTuple):
-    """A topic of a bag."""
-
     name: str
     type: str
     type_hash: str
@@ -69,7 +67,6 @@ def text_of(
     files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
     custom_data: dict[str, str], *, is_final: bool,
 ) -> bytes:
-    """Return the text of the file."""
     return (_yaml if is_final else _json)(files, topics, custom_data).encode()
 
 
@@ -161,7 +158,6 @@ def add_custom_data(folder: pathlib.Path, entries: typing.Mapping[str, str]) -> 
 
 
 def _read(folder: pathlib.Path) -> typing.Any:
-    """Return the metadata."""
     try:
         content = parse_yaml((folder / FILE_NAME).read_bytes(), FILE_NAME)
         iter(content[_INFORMATION][_PATHS])

@@ -42,8 +42,6 @@ class BagError(ParameterError):
 
 @dataclasses.dataclass(frozen=True)
 class RunDescription:
-    """The configuration of a run."""
-
     schema_version: int
     mode: str
     autopilot: str
@@ -79,7 +77,6 @@ class RunDescription:
 
     @property
     def presence(self) -> Presence:
-        """From when to when it was to be in the world."""
         return Presence(self.joins_us, self.leaves_us)
 
     @functools.cached_property
@@ -112,7 +109,6 @@ class RunDescription:
             None, overrides, base=laid, lays_scenario=False, files=self.files(except_for=given))
 
     def files(self, except_for: typing.Container[str] = ()) -> Files:
-        """Return the files of the run as they were read for it."""
         world = self.world
         texts: dict[tuple[Kind, str], str] = {}
         if 'vehicle' not in except_for:
@@ -129,7 +125,6 @@ class RunDescription:
         return self.files().vehicle(self.world.vehicle)
 
     def full_name(self, topic: str) -> str:
-        """Return the absolute name of a topic."""
         if topic.startswith('/'):
             return topic
         return f'/{self.namespace}/{topic}' if self.namespace else f'/{topic}'
@@ -151,7 +146,6 @@ class RunDescription:
         return yaml.dump(self.to_mapping(), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
 
     def to_mapping(self) -> dict[str, typing.Any]:
-        """Return the description in that text."""
         nodes, world = self.graph, self.world
         return dataclasses.asdict(self) | {'graph': {
             'nodes': {name: {'inputs': list(spec.inputs)} for name, spec in nodes.nodes.items()},

@@ -39,7 +39,6 @@ class StepRecords:
     def of(
         self, time_us: int, outputs: typing.Iterable[Output],
     ) -> typing.Iterator[MessageRecord]:
-        """Yield the messages of a step that are recorded."""
         time_ns = time_us * NS_PER_US
         for output in outputs:
             _, _, values, vehicle = output

@@ -79,7 +79,6 @@ _MOST_PAIRS = 30
 
 
 def write_fleet_report(bag: BagReader, path: pathlib.Path) -> None:
-    """Write the report of a flight."""
     atomic_write.write(path, fleet_report(bag))
 
 

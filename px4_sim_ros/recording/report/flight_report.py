@@ -194,7 +194,6 @@ def battery_rows(series: AllSeries) -> list[Row]:
 
 
 def wind_rows(series: AllSeries) -> list[Row]:
-    """Return the wind."""
     if 'wind' not in series:
         return []
     velocity = series['wind']['velocity_m_s']
@@ -224,8 +223,6 @@ _PATH_POINTS = 3000
 
 @dataclasses.dataclass(frozen=True)
 class _ReportData:
-    """The data of the page."""
-
     bag: BagReader
     configuration: Configuration
     contents: BagContents

@@ -43,7 +43,6 @@ def _intervals(clock_s: np.ndarray) -> np.ndarray:
 
 
 def lockstep_rows(found: typing.Mapping[str, Counters], step_us: int) -> list[Row]:
-    """Return all that is plotted of the lockstep."""
     rows = pace_rows(found[_MANAGER]) if _MANAGER in found else []
     rows.append(busy_row(found, step_us))
     if _BRIDGE in found:

@@ -163,7 +163,6 @@ def heading(title: str) -> str:
 
 
 def paragraph(sentence: str, style: str = 'soft') -> str:
-    """Return a paragraph of a text."""
     return f'<p class="{style}">{text(sentence)}</p>'
 
 
@@ -174,7 +173,6 @@ def table(
     head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[object]],
     numbers_from: int = 99, numbers_to: int = 99,
 ) -> str:
-    """Return a table of texts."""
     def cells(kind: str, values: typing.Iterable[object]) -> str:
         return ''.join(
             f'<{kind} class="number">{_cell(v)}</{kind}>' if numbers_from <= i < numbers_to
@@ -194,7 +192,6 @@ def _cell(value: object) -> str:
 
 
 def dot(colour: str, label: str) -> Html:
-    """Return a label with a dot of a colour before it."""
     return Html(f'<span class="dot" style="background:{colour}"></span>{text(label)}')
 
 
@@ -229,7 +226,6 @@ def folded(title: str, content: str) -> str:
 
 
 def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
-    """Return the whole page."""
     from plotly.offline import get_plotlyjs
     links = ''.join(f'<a href="#{s.anchor}">{text(s.title)}</a>' for s in sections)
     body = ''.join(

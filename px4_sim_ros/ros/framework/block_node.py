@@ -194,7 +194,6 @@ class BlockNode(GraphNode):
             'steps': self.slot.steps, 'busy_s': f'{self.slot.busy_s:.6f}'}
 
     def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
-        """Return the report of the block."""
         found = self.block.status() if self.block is not None else None
         if found is None:
             return super().status()

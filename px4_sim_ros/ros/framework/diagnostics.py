@@ -29,7 +29,6 @@ class Status(typing.NamedTuple):
 
 
 def status_message(node: Node, status: Status) -> DiagnosticStatus:
-    """Return the status of a node as a message."""
     return diagnostic_status(
         node.get_fully_qualified_name(), status.level, status.sentence, status.values, PACKAGE)
 
@@ -52,7 +51,6 @@ class Diagnostics:
             self.publish()
 
     def publish(self) -> None:
-        """Publish now."""
         status = self._status()
         message = DiagnosticArray(status=[status_message(self._node, status)])
         set_stamp(message.header.stamp, status.time_us)

@@ -100,7 +100,6 @@ def connections_of(
 def _note_name(
     node: Node, given: str, name: str, topic: str, remapped: dict[str, str],
 ) -> None:
-    """Note the name of a topic if it is not the usual one."""
     usual = given if given.startswith('/') else f"{node.get_namespace().rstrip('/')}/{given}"
     if name != usual:
         remapped[topic] = name

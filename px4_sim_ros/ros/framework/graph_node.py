@@ -57,8 +57,6 @@ def _reported(transition: _Transition) -> _Transition:
 
 
 class GraphNode(parameters.ParameterValidation, StrictLifecycleNode):
-    """A managed node."""
-
     def __init__(self, name: str, vehicle: str = '') -> None:
         super().__init__(name, namespace=vehicle or None,
                          automatically_declare_parameters_from_overrides=True)
@@ -141,7 +139,6 @@ class GraphNode(parameters.ParameterValidation, StrictLifecycleNode):
 
     @_reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop."""
         # While there is still all to report.
         self._diagnostics.publish()
         self._go_inactive()

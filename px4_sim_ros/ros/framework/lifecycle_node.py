@@ -57,7 +57,6 @@ class TimedLogger:
         return text
 
     def __getattr__(self, name: str) -> typing.Any:
-        """Return all else that a logger has."""
         return getattr(self._logger, name)
 
 

@@ -71,7 +71,6 @@ def ros_session(arguments: typing.Sequence[str] = ()) -> typing.Iterator[None]:
 def ros_node(
     name: str, arguments: typing.Sequence[str] = (), namespace: str = '',
 ) -> typing.Iterator[Node]:
-    """Join ROS with one node."""
     with ros_session(arguments):
         try:
             with signals.held_back():      # what rclpy has made by half complains when deleted

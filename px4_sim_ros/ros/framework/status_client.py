@@ -31,7 +31,6 @@ class ChangeTeller:
         self._node = node
 
     def tell(self, change: Change, run: int) -> None:
-        """Publish a change."""
         self._publisher.publish(event_messages.change_message(change, run))
         self._node.publish_line(change.time_us, change.text, f'{change.vehicle}.world')
 
@@ -65,7 +64,6 @@ class StatusClient:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the status has a publisher."""
         return self._subscription.get_publisher_count() > 0
 
     def poll(self) -> None:

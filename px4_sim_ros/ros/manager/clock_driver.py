@@ -41,7 +41,6 @@ class ClockDriver:
         """By vehicle what collects the command that ends a step, if another process sends it."""
 
     def open(self, members: typing.Sequence[GraphVehicle]) -> None:
-        """Make the endpoints."""
         first = members[0]
         # The clock is of no vehicle; all have the same.
         self._host.configure(first.graph, first.world)

@@ -110,7 +110,6 @@ class ManagedNode:
         raise TransitionError(f'{self.name} did not answer')
 
     def state(self) -> Sequence[int]:
-        """Return the id of the state that the node is in."""
         response = yield from self._ask(self._state, GetState.Request())
         return response.current_state.id
 
@@ -142,7 +141,6 @@ class ManagedNode:
             yield None
 
     def status(self) -> Sequence[NodeStatus]:
-        """Return the node's status."""
         answer = yield from self._ask(self._status, Trigger.Request())
         return NodeStatus.from_json(answer.message)
 

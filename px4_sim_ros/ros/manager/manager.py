@@ -180,7 +180,6 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
 
     @property
     def phase(self) -> RunState:
-        """The phase of the run."""
         return self.control.phase
 
     @property
@@ -260,7 +259,6 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
         self.publish_status()
 
     def run_status(self) -> RunStatus:
-        """Return the run status as it is now."""
         return self._supervision.status(self.control, self.lifecycle_state)
 
     def publish_status(self) -> None:

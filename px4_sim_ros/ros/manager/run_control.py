@@ -118,7 +118,6 @@ class RunControl:
     # The state.
 
     def enter(self, phase: RunState, reason: str = '') -> None:
-        """Change the phase."""
         self.phase, self.reason = phase, reason
 
     @property
@@ -165,7 +164,6 @@ class RunControl:
         return ''
 
     def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Take `step_count` steps."""
         count = self._node.get_parameter('step_count').value
         refusal = self.take_steps(count)
         response.success = not refusal

@@ -175,7 +175,6 @@ class Supervision:
             self._clock.limit(self._recorder.limit_us)
 
     def is_recorded(self) -> bool:
-        """Return whether all that is complete was recorded, if it is to be."""
         recorder = self._recorder
         return recorder is None or not recorder.records or (
             recorder.recorded_us >= self._clock.complete_us)

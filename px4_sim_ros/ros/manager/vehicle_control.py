@@ -78,7 +78,6 @@ class VehicleControl:
             vehicle, clock.complete_us + clock.step_us)]
 
     def away(self) -> list[str]:
-        """Return the others."""
         there = self.there()
         return [vehicle for vehicle in self._vehicles if vehicle not in there]
 

@@ -84,7 +84,6 @@ class PilotNode(BlockNode):
             self._estimates.publish(self._encode_estimate(estimate.time_us, estimate))
 
     def on_set_point(self, set_point: SetPoint) -> None:
-        """Publish a set point."""
         self._set_points.publish(autopilot.set_point_message(set_point))
 
     def on_status(self, status: AutopilotStatus) -> None:

@@ -105,7 +105,6 @@ class Control:
 
     @property
     def has_status(self) -> bool:
-        """Whether there is a status of a manager."""
         return self.statuses.last is not None
 
     @property
@@ -115,7 +114,6 @@ class Control:
 
     @property
     def state(self) -> str:
-        """The run state."""
         return self.status.state
 
     def ask(
@@ -263,7 +261,6 @@ class Control:
         return sorted(found, key=_place)
 
     def _check_sensor(self, name: str) -> None:
-        """Check that the graph has a sensor."""
         if not self.comes(lambda: name in self.managed(), _KNOWN_TIMEOUT_S):
             sensors = [other for other in self.managed()
                        if graph.spec_of(other.rpartition('/')[2]).model]

@@ -57,5 +57,4 @@ class CoreRos:
         self._clock.handle.publish_raw(serialised(self._message))
 
     def close(self) -> None:
-        """Leave ROS."""
         self._begun.close()
