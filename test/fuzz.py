@@ -380,6 +380,9 @@ def fault(words: list[str], seconds: float) -> str:
         return f'exit code {code}: {said}'
     if code == 2 and len(lines) != 1:
         return f'{len(lines)} lines: {said}'
+    if code == 2 and words[3:5] == ['--scenario', './x.yaml'] and not re.search(
+            r'\bx\b|the embedded autopilot ', said):
+        return f'it does not say which file: {said}'
     if any(len(line) > LONGEST_SENTENCE for line in lines):
         return f'{max(map(len, lines))} characters: {said}'
     if INTERNALS.search(said):

@@ -13,7 +13,7 @@ FILES = (
     'flight/test_recording.py', 'flight/test_run_control.py',
     'autopilot/test_embedded_autopilot.py', 'docs/test_own_code.py', 'flight/test_faults.py',
     'flight/test_fly.py', 'recording/test_bag_writer.py', 'flight/test_own_flight.py',
-    'flight/test_replay.py', 'flight/test_neighbours.py', 'flight/test_fleet_attendance.py',
+    'flight/test_replay.py', 'flight/test_neighbours.py',
     'flight/test_sensors_in_flight.py', 'real/test_identification.py', 'flight/test_one_truth.py',
     'ros/test_equality.py', 'recording/test_report.py', 'viewing/test_rerun_target.py',
     'model/test_compiled.py', 'ros/test_nodes.py', 'flight/test_vehicles_fly.py',

@@ -40,7 +40,7 @@ def hop(tmp_path_factory):
 def flown(hop, tmp_path_factory):
     """Return the folder of a flight of two, with all that is written about it.
 
-    For other modes see test_fleet_attendance and test_downwash_flights.
+    For other modes, and vehicles that come and go, see test_downwash_flights.
     """
     folder = tmp_path_factory.mktemp('flown')
     result = here('fly', '--vehicles', 2, '--spacing', SPACING_M, '--mission', hop,
@@ -198,32 +198,6 @@ def test_the_report_has_all_vehicles(flown, summary, here, tmp_path):
     result = here('report', flown / 'bag' / 'px4_12', '-o', tmp_path / 'one.html')
     assert result.returncode == 0, result.stderr
     assert summary['fleet'][1]['fingerprint'] in (tmp_path / 'one.html').read_text()
-
-
-@pytest.mark.process
-def test_rerun_shows_all_vehicles_in_one_space(flown, summary, tmp_path):
-    rerun = pytest.importorskip('rerun', reason='rerun-sdk is not installed')
-    from rerun.chunk import RrdReader
-
-    from px4_sim_ros.viewing.rerun_bag import write_fleet
-    bags, file = vehicles_of(flown / 'bag'), tmp_path / 'fleet.rrd'
-    stream = rerun.RecordingStream('test')
-    stream.save(file)
-    write_fleet(bags, lambda: stream)
-    stream.flush(timeout_sec=10.0)
-    stream.disconnect()
-    chunks = [chunk for chunk in RrdReader(file).stream().to_chunks() if not chunk.is_static]
-    for bag, vehicle in zip(bags, summary['fleet']):
-        name = vehicle['namespace']
-        path = [row[0] for chunk in chunks if chunk.entity_path == f'/{name}/world/vehicle'
-                for row in chunk.to_record_batch().column(
-                    'Transform3D:translation').to_pylist() if row]
-        poses = [bag.decode(m).pose.position for m in bag.messages()
-                 if m.topic == 'ground_truth/pose']
-        assert path == [pytest.approx((p.x, p.y, p.z), abs=1e-5) for p in poses]
-        distances = [row[0] for chunk in chunks if chunk.entity_path == f'/{name}/distance'
-                     for row in chunk.to_record_batch().column('Scalars:scalars').to_pylist()]
-        assert min(distances) == pytest.approx(summary['least_distance_m'], abs=1e-3)
 
 
 def write_fleet(folder, hop, **entries):

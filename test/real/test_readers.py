@@ -320,20 +320,6 @@ def test_a_signalling_nan_is_a_row_that_cannot_be_used(tmp_path):
     assert '1 dropped' in read_flight(path).repaired
 
 
-@pytest.mark.parametrize('seed', range(40))
-def test_a_damaged_log_is_read_or_is_one_sentence(seed, tmp_path):
-    path, random = tmp_path / 'log.ulg', np.random.default_rng(seed)
-    ulog_file.write(path, topics(), quad_parameters().items())
-    content = bytearray(path.read_bytes())
-    for place in random.integers(len(content), size=15):
-        content[place] = random.integers(256)
-    path.write_bytes(content[:random.integers(len(content) // 2, len(content))])
-    try:
-        assert np.isfinite(read_flight(path).position_m).all()
-    except ParameterError as error:
-        assert '\n' not in str(error)
-
-
 def run_of(count=200):
     """Return the columns of a run of the benchmark that stands still."""
     t = 0.01 * np.arange(count)

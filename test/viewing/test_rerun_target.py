@@ -383,13 +383,6 @@ def test_wrong_viewers_are_one_sentence(bag, unused_url, tmp_path, capsys):
         assert words in line
 
 
-def test_a_viewer_that_cannot_write_is_one_sentence(bag, tmp_path, capsys):
-    (tmp_path / 'x.rrd').mkdir()
-    code, line = view(capsys, bag, '--viewer', tmp_path / 'x.rrd')
-    assert code == 2
-    assert line.startswith(f"view: viewer {tmp_path / 'x.rrd'}: ")
-
-
 @pytest.mark.parametrize('words, sentence', [
     (['--namespace', 'uav 1'], "view: --namespace: 'uav 1': must be a ROS namespace such as uav1"),
     (['--vehicle', 'none'], "view: vehicle 'none': there is no such vehicle")])
