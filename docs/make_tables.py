@@ -18,6 +18,7 @@ from px4_sim_ros.campaign.plan import Settings
 from px4_sim_ros.cli.command_line import GROUPS
 from px4_sim_ros.launching.arguments import ARGUMENTS
 from px4_sim_ros.model.faults.actions import ACTIONS, meaning
+from px4_sim_ros.model.mission import ITEMS
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.scenario.condition import AGE, MODE, TEXT
 from px4_sim_ros.model.scenario.situation import FLAGS, NUMBERS
@@ -136,6 +137,16 @@ def _action_parameter(
     return f"`{key}`{unit}: {info['description']}{default}"
 
 
+def mission_items() -> str:
+    """Return the items of mission files, with a row for each parameter."""
+    rows = []
+    for name, kind in ITEMS.items():
+        rows.append((f'`{name}`', (kind.__doc__ or '').partition('\n')[0], ''))
+        rows += [(f'&nbsp; `{key}`', info['description'], _allowed(info))
+                 for key, info in kind.infos().items()]
+    return _table(('item, parameter', 'meaning', 'allowed'), rows)
+
+
 def campaign_settings() -> str:
     """Return the single values of campaign files."""
     return _table(('key', 'default', 'meaning', 'allowed'), [
@@ -220,7 +231,8 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     'launch arguments': launch_arguments,
     'exported columns': exported_columns,
     'topics beside': topics_beside, 'view topics': view_topics,
-    'actions': actions, 'quantities': quantities, 'campaign': campaign_settings,
+    'actions': actions, 'mission items': mission_items, 'quantities': quantities,
+    'campaign': campaign_settings,
     'licences': licences}
 
 

@@ -93,9 +93,10 @@ def disarm(m: typing.Any) -> None:
 class Commander:
     """Carries out commands; each returns '', or why it does not."""
 
-    def __init__(self, m: typing.Any) -> None:
-        """Begin with a record."""
-        self._m = m
+    def __init__(self, m: typing.Any, c: typing.Any) -> None:
+        """Begin with the records."""
+        self._m, self._limits = m, c.controller
+        self._fastest_m_s = float(self._limits.max_horizontal_speed_m_s)
 
     @property
     def armed(self) -> bool:
@@ -146,12 +147,17 @@ class Commander:
         self._m.armed, self._m.mode = False, _STANDBY
         return ''
 
-    def go_to(self, target: Vector, yaw: float) -> str:
-        """Fly to a position; a yaw of NaN keeps the heading."""
+    def go_to(self, target: Vector, yaw: float, speed_m_s: float = -1.0) -> str:
+        """Fly to a position; a yaw of NaN keeps the heading.
+
+        :param speed_m_s: over ground, at most that of its parameters; not above 0: that one
+        """
         if not self._m.in_air:
             return 'not flying'
         if not all(map(math.isfinite, target)):
             return 'the position is not finite'
+        self._limits.max_horizontal_speed_m_s = (
+            min(speed_m_s, self._fastest_m_s) if speed_m_s > 0.0 else self._fastest_m_s)
         self._hold(target, yaw if math.isfinite(yaw) else self._m.yaw_rad)
         return ''
 

@@ -145,7 +145,7 @@ class MavlinkInterface:
             return 'the estimator is not aligned yet'
         target = self._estimator.frame.to_local(GeodeticPosition(m.x * 1e-7, m.y * 1e-7, m.z))
         # MAVLink's yaw is clockwise from north, ours counter-clockwise from east.
-        return self._commander.go_to(target, math.pi / 2 - m.param4)
+        return self._commander.go_to(target, math.pi / 2 - m.param4, m.param1)
 
     def _acknowledge(self, message: mavlink.MAVLink_message, refusal: str | None) -> None:
         if refusal is None:

@@ -248,7 +248,8 @@ def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> Content:
                              ' what a scenario file holds')
     scenario: Content = {'vehicle': _DEFAULT_VEHICLE, 'mission': 'square', **found}
     if isinstance(scenario['mission'], str) and scenario['mission'] != NONE:
-        scenario['mission'] = load_mission(scenario['mission']).to_mapping()['items']
+        mission = load_mission(scenario['mission']).to_mapping()
+        scenario['mission'] = mission.get('items', mission)       # of a plan all
     # What is not expected cannot fail.
     if not scenario.get('expect') and not scenario.get('end'):
         scenario['expect'] = [_LANDED]

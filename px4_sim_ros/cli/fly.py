@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' yours, until Ctrl-C or `stop`; or a line to a flight controller in HITL')
     sitl.add_argument(parser)
     sitl.add_schedule_argument(parser, None)
-    parser.add_argument('--mission', help='name in config/missions, or a path; by default '
-                        f'{MISSION}, but none with --autopilot none')
+    parser.add_argument('--mission', help='name in config/missions, or a path (.yaml, .plan);'
+                        f' by default {MISSION}, but none with --autopilot none')
     parser.add_argument('--scenario', help='name in config/scenarios, or a path: what happens in'
                         ' the flight, and what has to hold')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
@@ -121,6 +121,7 @@ def _fly(
     check_page('report', options.report)
     held.enter_context(autopilots.claim(spec.vehicles))
     for remark in [*elsewhere,
+                   *fly_plan.left_out(spec.vehicles),
                    *fly_plan.remarks(vehicle.configuration for vehicle in spec.vehicles),
                    *(memory.remarks() if spec.repeats_px4 else []),
                    *fly_plan.settled_schedule(options, spec)]:

@@ -15,7 +15,14 @@ from px4_sim_ros.px4.sitl import no_priority
 from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet, asked_instance
-from px4_sim_ros.spec.flight_spec import MISSIONS, OF_ONE_FLIGHT, FlightSpec, Options, flight_of
+from px4_sim_ros.spec.flight_spec import (
+    MISSIONS,
+    OF_ONE_FLIGHT,
+    FlightSpec,
+    Options,
+    VehicleSpec,
+    flight_of,
+)
 from px4_sim_ros.spec.resources import named_file, named_files
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
 from px4_sim_ros.viewing.rerun_target import RerunTarget
@@ -92,6 +99,14 @@ def remarks(configurations: typing.Iterable[Configuration]) -> list[str]:
                       f' hover, and the mission holds for {_held_s(c):g} s')
             found.append(remark)
     return found
+
+
+def left_out(vehicles: typing.Iterable[VehicleSpec]) -> list[str]:
+    """Return a sentence for each plan of which the embedded autopilot leaves something out."""
+    plans = {vehicle.mission.name: vehicle.mission.plan for vehicle in vehicles
+             if vehicle.autopilot == 'embedded' and vehicle.mission}
+    return [f'mission {name}: the embedded autopilot leaves out {plan.left_out}'
+            for name, plan in plans.items() if plan and plan.left_out]
 
 
 def _held_s(configuration: Configuration) -> float:

@@ -179,8 +179,10 @@ class VehicleRecord:
 
     def __init__(
         self, autopilot: str = 'none', *, shares_core: bool = False, joins_us: int | None = 0,
+        lands: bool = True,
     ) -> None:
         self._autopilot, self._shares_core, self._joins_us = autopilot, shares_core, joins_us
+        self._lands = lands                # its mission ends on the ground
         self.status = WorldStatus()        # of the world, at the end
         self.failure = ''                  # why the flight has failed, as a sentence
         self.log_loss: LogLoss | None = None           # of PX4's logs, None without one
@@ -224,7 +226,8 @@ class VehicleRecord:
         """Whether all holds that its scenario expects, or without one whether it has landed."""
         if self.verdicts is not None:
             return not self.failed
-        return self.landed or self.stay.has_ended or not self.stay.has_begun
+        is_over = self.landed if self._lands else self.mission_flown
+        return is_over or self.stay.has_ended or not self.stay.has_begun
 
     @property
     def failed(self) -> list[Verdict]:
@@ -299,7 +302,8 @@ class FlightResult:
         self.vehicles = {
             vehicle.name: VehicleRecord(
                 vehicle.autopilot, shares_core=vehicle.hil.shares_core,
-                joins_us=vehicle.presence.joins_us)
+                joins_us=vehicle.presence.joins_us,
+                lands=vehicle.mission is None or vehicle.mission.lands)
             for vehicle in spec.vehicles}
         self.recording = ''                # its folder, '' for none
         self.recording_problem = ''        # why it has ended too early, as a sentence

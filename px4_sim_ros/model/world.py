@@ -65,8 +65,8 @@ class WorldParameters(Parameters):
         choices=('autopilot', 'recording'))
     recorder: bool = parameter('whether there is a node recorder')
     mission: str = parameter(
-        'what the node pilot flies: name of a file in config/missions, or a path; none: there is'
-        ' no such node')
+        'what the node pilot flies: name of a file in config/missions, or a path (.yaml, .plan);'
+        ' none: there is no such node')
     scenario: str = parameter(
         'what the node scenario runs: name of a file in config/scenarios, or a path; none: there'
         ' is no such node')

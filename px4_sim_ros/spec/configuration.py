@@ -198,7 +198,9 @@ def check_flown(configuration: Configuration) -> None:
     """Check that mission and scenario fit the vehicle."""
     vehicle = configuration.vehicle
     if configuration.mission is not None:
-        configuration.mission.check_fits(f'vehicle {vehicle.name}', vehicle.drives)
+        mission = configuration.mission
+        mission.check_fits(f'vehicle {vehicle.name}', vehicle.drives)
+        mission.check_near(configuration.world.local_frame(), f'mission {mission.name}')
     scenario = configuration.scenario
     if scenario is not None:
         from px4_sim_ros.model.faults.action import Subject

@@ -9,7 +9,7 @@ import typing
 import yaml
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.spec.resources import named_file, parse_yaml, read_text
+from px4_sim_ros.spec.resources import named_file, parse_json, parse_yaml, read_text
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.model.mission import Mission
@@ -89,16 +89,23 @@ class Files:
 
     def _content(self, kind: Kind, name: str) -> tuple[str, str, typing.Any]:
         owner = self.owner(kind, name)
+        is_plan = kind == 'missions' and name.endswith('.plan')
         if (kind, name) in self._given:
-            return owner, pathlib.Path(name).stem, parse_yaml(self._texts[kind, name], owner)
+            given = self._texts[kind, name]
+            return owner, pathlib.Path(name).stem, (
+                parse_json(given, owner) if is_plan else parse_yaml(given, owner))
         path = named_file(kind, name)
         text = read_text(path, f"{kind.removesuffix('s')} file")
-        content = parse_yaml(text, owner, str(path))
+        content = parse_json(text, owner) if is_plan else parse_yaml(text, owner, str(path))
         self._texts[kind, name] = text.decode()
         return owner, path.stem, content
 
 
 def _read_mission(owner: str, name: str, content: typing.Any) -> Mission:
+    if isinstance(content, dict) and 'fileType' in content:
+        # It takes MAVLink's words.
+        from px4_sim_ros.spec.plan_file import plan_mission
+        return plan_mission(owner, name, content)
     from px4_sim_ros.model.mission import Mission
     return Mission.from_mapping(owner, content)
 
@@ -107,6 +114,9 @@ def _read_scenario(owner: str, name: str, content: typing.Any) -> Scenario:
     # A process without a scenario does without actions, conditions and MAVLink's words.
     from px4_sim_ros.link.pilot import scenario_mavlink
     from px4_sim_ros.model.scenario.scenario import Scenario
+    if isinstance(content, dict) and isinstance(content.get('mission'), dict):
+        mission = _read_mission(f'{owner}: mission', name, content['mission'])
+        content = content | {'mission': mission}
     scenario = Scenario.from_mapping(owner, name, content)
     scenario_mavlink.check(scenario, owner)
     return scenario

@@ -296,6 +296,10 @@ def check_embedded(configuration: Configuration) -> None:
         raise ParameterError(
             f'pilot.missions = {UPLOADED!r}: the embedded autopilot has no navigator; fly with the'
             ' autopilot px4')
+    mission = configuration.mission
+    if mission is not None and mission.plan is not None and mission.plan.refused:
+        raise ParameterError(f'mission {mission.name}: the embedded autopilot does not fly'
+                             f' {mission.plan.refused}; fly with the autopilot px4')
     if TOPICS_OF_PX4 in configuration.nodes:
         raise ParameterError('px4_topics = True: the embedded autopilot has no topics of its own;'
                              ' fly with the autopilot px4')

@@ -3,6 +3,7 @@
 """The package's own files, in a checkout or as installed, and reading YAML."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import sys
@@ -170,6 +171,16 @@ def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:
         place = f'in "{path}",' if path else 'at'
         reason = ' '.join(str(error).split()).replace('in "<unicode string>",', place)
         raise ParameterError(f'{what}: not YAML: {reason}') from error
+
+
+def parse_json(text: str | bytes, what: str) -> typing.Any:
+    """Return the content of a JSON text."""
+    if len(text) > _MOST_BYTES:
+        raise ParameterError(f'{what}: must be at most {_MOST_BYTES >> 20} MiB')
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:      # also of its encoding, and of its place
+        raise ParameterError(f'{what}: not JSON: {error}') from error
 
 
 def _check_bounds(text: str) -> None:

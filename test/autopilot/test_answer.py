@@ -24,7 +24,7 @@ from law import FedEstimator
 gains = read_yaml(config_directory() / 'autopilot.yaml', 'autopilot file')
 estimator = FedEstimator(load_vehicle('hexa'), gains)
 m, draw = estimator.records[0][0], random.Random(1).gauss
-commander = Commander(m)
+commander = Commander(m, estimator.records[1][0])
 commands = {300: lambda: (commander.take_off(5.0), commander.arm()), 500: lambda: commander.go_to(
     (3.0, -2.0, 4.0), 1.0), 700: commander.land}
 for step in range(1, 1000):

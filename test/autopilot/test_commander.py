@@ -36,7 +36,7 @@ class SteppedCommander(Commander):
     """A commander that the test steps."""
 
     def __init__(self, m, c) -> None:
-        super().__init__(m)
+        super().__init__(m, c)
         self._c = c
 
     def controls(self, dt):

@@ -54,7 +54,8 @@ def test_each_example_is_listed_and_says_what_it_is():
         line.split('|')[1] for line in (EXAMPLES / 'README.md').read_text(
             encoding='utf-8').splitlines() if line.startswith('| `')))
     assert sorted(listed) == sorted(
-        path.name for path in EXAMPLES.iterdir() if path.suffix in ('.py', '.yaml', '.patch'))
+        path.name for path in EXAMPLES.iterdir()
+        if path.suffix in ('.py', '.yaml', '.patch', '.plan'))
     for path in EXAMPLES.glob('*.py'):
         assert ast.get_docstring(ast.parse(path.read_text(encoding='utf-8'))), path
 

@@ -12,18 +12,29 @@ from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
 
 from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.link.pilot.pilot import Pilot
-from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
+from px4_sim_ros.model.mission import (
+    GoTo,
+    Hold,
+    Land,
+    Mission,
+    Plan,
+    PlanItem,
+    ReturnHome,
+    TakeOff,
+)
 
 SECONDS_EACH = 3.0              # that an item takes
 NOTHING_NEW = 0xFFFF
-LANDINGS = mavlink.MAV_CMD_NAV_LAND, mavlink.MAV_CMD_NAV_VTOL_LAND
+LANDINGS = (mavlink.MAV_CMD_NAV_LAND, mavlink.MAV_CMD_NAV_VTOL_LAND,
+            mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
+HOLDS = 4, 3                    # AUTO_LOITER
 
 
 class Navigator:
     """Takes a mission over MAVLink, and goes from item to item, one after `SECONDS_EACH`."""
 
     def __init__(self, autopilot, vehicle_type, result=mavlink.MAV_MISSION_ACCEPTED):
-        self.autopilot, self.items, self.count = autopilot, [], 0
+        self.autopilot, self.plans, self.count = autopilot, {}, 0      # by MAV_MISSION_TYPE
         self.mav = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=1)
         self.current, self.told, self.since_s = 0, None, None
         self.times = []             # at which items were reached
@@ -33,15 +44,21 @@ class Navigator:
     def take(self, message):
         kind = message.get_type()
         if kind == 'MISSION_COUNT':
-            self.items, self.count = [], message.count
+            self.plans[message.mission_type], self.count = [], message.count
         elif kind == 'MISSION_ITEM_INT':
-            self.items.append(message)
+            self.plans[message.mission_type].append(message)
         else:
             return
-        if len(self.items) < self.count:
-            self.autopilot.say(self.mav.mission_request_int_encode(245, 191, len(self.items)))
+        have, what = len(self.plans[message.mission_type]), message.mission_type
+        if have < self.count:
+            self.autopilot.say(self.mav.mission_request_int_encode(245, 191, have, what))
         else:
-            self.autopilot.say(self.mav.mission_ack_encode(245, 191, self.result))
+            self.autopilot.say(self.mav.mission_ack_encode(245, 191, self.result, what))
+
+    @property
+    def items(self):
+        """Those of the mission."""
+        return self.plans.get(mavlink.MAV_MISSION_TYPE_MISSION, [])
 
     def go_on(self):
         time_s = self.autopilot.time_s
@@ -71,16 +88,18 @@ def fly(instance):
     """Return a function that flies items; it returns the navigator and what was reported."""
     with contextlib.ExitStack() as stack:
         def flown(vehicle_type, *items, result=mavlink.MAV_MISSION_ACCEPTED, heading_deg=0.0,
-                  on_tick=None, tick_s=0.1, **how):
+                  on_tick=None, tick_s=0.1, plan=None, on_message=None, **how):
             events = []
             autopilot = stack.enter_context(contextlib.closing(UdpAutopilot(instance)))
             pilot = stack.enter_context(contextlib.closing(Pilot(instance, events.append, **how)))
             navigator = Navigator(autopilot, vehicle_type, result)
             autopilot.heading_deg, autopilot.tick_s = heading_deg, tick_s
+            if on_message is not None:
+                autopilot.on_message = lambda m: (on_message(navigator, m), navigator.take(m))
             if on_tick is not None:
                 autopilot.on_tick = lambda: (navigator.go_on(), on_tick(navigator))
             autopilot.begin()
-            pilot.fly(Mission('test', items))
+            pilot.fly(Mission('test', items, plan))
             return navigator, events
         yield flown
 
@@ -192,3 +211,87 @@ def test_an_item_is_not_reached_by_returning(fly):
         fly(mavlink.MAV_TYPE_FIXED_WING, TakeOff(30.0), GoTo(300.0, 0.0, 30.0), Land(),
             on_tick=returns, tick_s=1.0)
     assert str(error.value).startswith('item 2 of the mission was not reached after 300 s')
+
+
+def test_yaw_speed_and_radius_are_uploaded(fly):
+    """The speed by an item of its own, of which nothing is reported."""
+    navigator, events = fly(
+        mavlink.MAV_TYPE_QUADROTOR, TakeOff(4.0),
+        GoTo(10.0, 0.0, 4.0, yaw_deg=90.0, speed_m_s=2.5, radius_m=1.5), GoTo(
+            latitude_deg=HOME[0], longitude_deg=HOME[1], up_m=4.0), ReturnHome(), uploads=True)
+    _, speed, way, back, end = navigator.items
+    assert (speed.command, speed.frame, speed.param1, speed.param2) == (
+        mavlink.MAV_CMD_DO_CHANGE_SPEED, mavlink.MAV_FRAME_MISSION, 1.0, 2.5)
+    assert (way.param1, way.param2, way.param4) == (0.0, 1.5, 90.0)
+    assert (back.x, back.y) == pytest.approx((HOME[0] * 1e7, HOME[1] * 1e7), abs=2)
+    assert (end.command, end.frame) == (
+        mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH, mavlink.MAV_FRAME_MISSION)
+    assert [event.text for event in events] == [
+        'ready to fly', 'armed', 'climbed to 4 m', 'arrived at 10 m north, 0 m east, 4 m up',
+        'arrived at 0 m north, 0 m east, 4 m up', 'landed', 'disarmed']
+
+
+NAN = math.nan
+PLACE = HOME[0] + 1e-4, HOME[1]
+UP = PlanItem(mavlink.MAV_CMD_NAV_TAKEOFF, 3, (0.0, 0.0, 0.0, NAN, NAN, NAN, 4.0))
+WAY = PlanItem(mavlink.MAV_CMD_NAV_WAYPOINT, 3, (0.0, 1.0, 0.0, NAN, *PLACE, 4.0))
+TRIGGER = PlanItem(mavlink.MAV_CMD_DO_SET_CAM_TRIGG_DIST, 2, (5.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0))
+DOWN = PlanItem(mavlink.MAV_CMD_NAV_LAND, 3, (0.0, 0.0, 0.0, NAN, NAN, NAN, 0.0))
+RETURN = PlanItem(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH, 2, (0.0,) * 7)
+CIRCLE = PlanItem(mavlink.MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION, 0, (90.0, 0, 0, 0, *HOME[:2], 0.0))
+RALLY = PlanItem(mavlink.MAV_CMD_NAV_RALLY_POINT, 3, (0.0, 0.0, 0.0, 0.0, *PLACE, 9.0))
+
+
+def plan_of(*items, fence=(), rally=(), refused=''):
+    return Plan(items, tuple(fence), tuple(rally), refused, '', {})
+
+
+def test_a_plan_goes_to_the_autopilot_as_it_is(fly):
+    """What has no place has that of the one before, or of the take-off; a rest is cleared."""
+    navigator, events = fly(mavlink.MAV_TYPE_QUADROTOR, plan=plan_of(
+        UP, WAY, TRIGGER, DOWN, fence=[CIRCLE]))
+    up, way, trigger, down = navigator.items
+    assert (up.x, up.y) == pytest.approx((HOME[0] * 1e7, HOME[1] * 1e7), abs=1)
+    assert (way.x, way.y, way.z, way.param2) == (
+        round(PLACE[0] * 1e7), round(PLACE[1] * 1e7), 4.0, 1.0)
+    assert (trigger.param1, trigger.x, trigger.y) == (5.0, 0, 0)
+    assert (down.x, down.y) == (way.x, way.y)
+    circle, = navigator.plans[mavlink.MAV_MISSION_TYPE_FENCE]
+    assert (circle.command, circle.param1, circle.x) == (
+        mavlink.MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION, 90.0, round(HOME[0] * 1e7))
+    assert navigator.plans[mavlink.MAV_MISSION_TYPE_RALLY] == []
+    assert [event.text for event in events] == [
+        'ready to fly', 'armed', 'flew item 1 of 4: NAV_TAKEOFF', 'flew item 2 of 4: NAV_WAYPOINT',
+        'flew item 3 of 4: DO_SET_CAM_TRIGG_DIST', 'landed', 'disarmed']
+    assert sum(event.ends_item for event in events) == 4
+
+
+def test_a_plan_ends_with_a_return(fly):
+    """What comes behind it is never flown."""
+    navigator, events = fly(mavlink.MAV_TYPE_QUADROTOR, plan=plan_of(
+        UP, WAY, RETURN, WAY, rally=[RALLY]))
+    assert [event.text for event in events][-3:] == [
+        'flew item 2 of 4: NAV_WAYPOINT', 'landed', 'disarmed']
+    rally, = navigator.plans[mavlink.MAV_MISSION_TYPE_RALLY]
+    assert (rally.x, rally.z) == (round(PLACE[0] * 1e7), 9.0)
+
+
+def test_a_plan_without_a_landing_ends_where_the_autopilot_holds(fly):
+    def holds(navigator):
+        if navigator.current == 1 and navigator.autopilot.time_s - navigator.since_s > 2.0:
+            navigator.autopilot.mode = HOLDS
+
+    _, events = fly(mavlink.MAV_TYPE_QUADROTOR, plan=plan_of(UP, WAY), on_tick=holds)
+    assert events[-1].text == 'flew item 2 of 2: NAV_WAYPOINT'
+
+
+@pytest.mark.parametrize(('kind', 'what'), [(0, 'mission'), (1, 'fence'), (2, 'rally points')])
+def test_what_of_a_plan_is_refused_is_named(fly, kind, what):
+    def refuses(navigator, message):
+        is_it = message.get_type().startswith('MISSION_') and message.mission_type == kind
+        navigator.result = (
+            mavlink.MAV_MISSION_DENIED if is_it else mavlink.MAV_MISSION_ACCEPTED)
+
+    with pytest.raises(MissionError, match=f'refuses the {what}: MAV_MISSION_DENIED'):
+        fly(mavlink.MAV_TYPE_QUADROTOR, plan=plan_of(UP, DOWN, fence=[CIRCLE], rally=[RALLY]),
+            on_message=refuses)

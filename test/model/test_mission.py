@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
 from px4_sim_ros.spec.files import load_mission
@@ -91,20 +92,22 @@ def test_a_file_that_is_no_yaml(tmp_path, content):
     # The items.
     ('hold:', 'wait:',
      "mission file: items[1] = {'wait': {'duration_s': 0}}: must be one of take_off, hold, go_to,"
-     ' land'),
+     ' land, return_home'),
     ('take_off: {', 'take_of: {',
      "mission file: items[0] = {'take_of': {'up_m': 5}}: must be one of"
-     ' take_off, hold, go_to, land; did you mean take_off'),
+     ' take_off, hold, go_to, land, return_home; did you mean take_off'),
     ('land: {}', 'land: 0', 'mission file: items[3].land = 0: must be a mapping'),
     ('land: {}', 'land', "mission file: items[3] = 'land': must be one of take_off, hold, go_to,"
-     ' land'),
+     ' land, return_home'),
     ('- land: {}', '- {land: {}, hold: {duration_s: 1}}',
      "mission file: items[3] = {'land': {}, 'hold': {'duration_s': 1}}: must be one of take_off,"
-     ' hold, go_to, land'),
+     ' hold, go_to, land, return_home'),
     ('  - take_off: {up_m: 5}\n', '',
-     'mission file: must begin with take_off and end with land, or have neither to drive'),
+     'mission file: must begin with take_off and end with land or return_home, or have neither to'
+     ' drive'),
     ('  - land: {}\n', '',
-     'mission file: must begin with take_off and end with land, or have neither to drive'),
+     'mission file: must begin with take_off and end with land or return_home, or have neither to'
+     ' drive'),
     # Their values.
     ('up_m: 5', 'up_m: high', "mission file: items[0].take_off.up_m = 'high': must be a number"),
     ('up_m: 5', 'up_m: 0',
@@ -163,3 +166,45 @@ def test_a_flight_that_never_left_the_ground_is_none(items, height_m, is_flown):
     why = Mission('hop', items).why_not_up(height_m)
     assert (why == '') == is_flown
     assert is_flown or 'was never higher than 0.00 m' in why
+
+
+def go_to(**values):
+    """Return the item of a mission that goes somewhere."""
+    content = {'name': 'x', 'items': [{'take_off': {'up_m': 5}}, {'go_to': values}, {'land': {}}]}
+    return Mission.from_mapping('mission file', content).items[1]
+
+
+def test_a_point_by_latitude_and_longitude():
+    """A hundredth of a degree of latitude is 1111.8 m near Zurich, 488 m above the ellipsoid."""
+    home = LocalFrame(GeodeticPosition(47.397742, 8.545594, 488.0))
+    item = go_to(latitude_deg=47.407742, longitude_deg=8.545594, up_m=7)
+    assert item.place_enu(home) == pytest.approx((0.0, 1111.8, 7.0), abs=0.5)
+    assert go_to(north_m=1, east_m=2, up_m=3).place_enu(home) == (2.0, 1.0, 3.0)
+
+
+def test_yaw_speed_and_radius_stay_in_a_file():
+    """A recording and a campaign have the mission as a mapping, without what is not given."""
+    item = {'north_m': 1.0, 'east_m': 2.0, 'up_m': 3.0, 'yaw_deg': 90.0, 'speed_m_s': 2.0,
+            'radius_m': 1.5}
+    content = {'name': 'x', 'items': [
+        {'take_off': {'up_m': 5.0}}, {'go_to': item},
+        {'go_to': {'latitude_deg': 47.4, 'longitude_deg': 8.5, 'up_m': 3.0}}, {'return_home': {}}]}
+    assert Mission.from_mapping('mission file', content).to_mapping() == content
+
+
+@pytest.mark.parametrize('values', [
+    {'north_m': 1}, {'latitude_deg': 47.4}, {'up_m': 3}, {'north_m': 1, 'longitude_deg': 8.5},
+    {'north_m': 1, 'east_m': 2, 'latitude_deg': 47.4, 'longitude_deg': 8.5}])
+def test_a_point_has_one_pair(values):
+    with pytest.raises(ParameterError, match=r'items\[1\].go_to = .*: must have either north_m and'
+                       ' east_m, or latitude_deg and longitude_deg'):
+        go_to(**values)
+
+
+def test_a_mission_far_from_the_world():
+    mission = Mission('x', (go_to(latitude_deg=46.5197, longitude_deg=6.6323, up_m=5),))
+    with pytest.raises(ParameterError) as error:
+        mission.check_near(LocalFrame(GeodeticPosition(47.397742, 8.545594, 488.0)), 'mission x')
+    assert str(error.value) == (
+        'mission x: its first point is 175 km from the origin of the world, 47.397742, 8.545594'
+        ' deg: must be within 10 km; set home_latitude_deg and home_longitude_deg')

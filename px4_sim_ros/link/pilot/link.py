@@ -189,8 +189,9 @@ class PilotLink:
             maxlen=_MOST_TEXTS)                   # to what was asked
         self.vehicle_type = 0
         self.heading_deg = 0.0                      # clockwise from north
-        self.item_wanted: int | None = None         # of a mission that is uploaded
-        self.mission_result: int | None = None      # of the upload
+        # Of what is uploaded: its MAV_MISSION_TYPE, and the item or the result.
+        self.item_wanted: tuple[int, int] | None = None
+        self.mission_result: tuple[int, int] | None = None
         self.item_current: int | None = None        # the one that is flown, from 0 on
 
     def forget(self) -> None:
@@ -392,9 +393,9 @@ class PilotLink:
         elif kind in ('PARAM_VALUE', 'PARAM_ERROR'):
             self.answers.append(m)
         elif kind in ('MISSION_REQUEST', 'MISSION_REQUEST_INT'):
-            self.item_wanted = m.seq
+            self.item_wanted = m.mission_type, m.seq
         elif kind == 'MISSION_ACK':
-            self.mission_result = m.type
+            self.mission_result = m.mission_type, m.type
         elif kind == 'HIGH_LATENCY2':
             if m.wp_num != _NO_ITEM:
                 self.item_current = m.wp_num

@@ -24,11 +24,12 @@ from px4_sim_ros.link.pilot.navigated import (
     ROVERS,
     SETTLE_S,
     fly_navigated,
+    fly_plan,
 )
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.mission import GoTo, Hold, Item, Mission, TakeOff
+from px4_sim_ros.model.mission import GoTo, Hold, Item, Mission, ReturnHome, TakeOff
 from px4_sim_ros.model.telemetry import TelemetryListener
 from px4_sim_ros.px4.console import Console
 
@@ -63,6 +64,7 @@ class Pilot:
         self._failure = ''               # after which the mission continues, so that it lands
         self._has_to_be_armed = False
         self._failsafe_mode: str | None = None
+        self._speed_m_s = 0.0            # over ground, that the mission asks for; 0: none
         self.link = PilotLink(instance, listener, system_type)
         self.console, self._printed = Console(self.link.autopilot_port), 0
         self._has_looked = False         # for the console
@@ -97,6 +99,12 @@ class Pilot:
         except ParameterError as error:
             raise MissionError(str(error)) from error
         self.begin_item()
+        plan = mission.plan
+        if plan is not None and self.link.is_px4:
+            yield from fly_plan(self, plan, home)
+            return
+        if plan is not None and plan.refused:
+            raise MissionError(f'only PX4 flies {plan.refused} of the mission {mission.name}')
         if self._uploads or self.link.vehicle_type in NAVIGATED:
             yield from fly_navigated(self, mission, home)
             return
@@ -142,6 +150,8 @@ class Pilot:
             return self._hold(item, home)
         if isinstance(item, GoTo):
             return self._go_to(item, home)
+        if isinstance(item, ReturnHome):
+            return self._return(home)
         return self._land()
 
     def _take_off(self, item: TakeOff, home: Home) -> Course[None]:
@@ -153,9 +163,10 @@ class Pilot:
         yield from self.arming()
         yield from self._arrive((east, north, item.up_m), home)
 
-    def arming(self) -> Course[None]:
+    def arming(self, limit_s: float = _ITEM_LIMIT_S) -> Course[None]:
         """Arm."""
-        yield from self.command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
+        yield from self.command(
+            mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0, limit_s=limit_s)
         yield from self.until(
             lambda: self.link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed', _never)
         self.report(Event('armed', self.link.time_s))
@@ -178,25 +189,32 @@ class Pilot:
         self.report(Event(text, self.link.time_s, None, True))
 
     def _go_to(self, item: GoTo, home: Home) -> Course[None]:
-        target = item.east_m, item.north_m, item.up_m
+        target = item.place_enu(home.frame)
         there = home.frame.to_geodetic(target)
+        self._speed_m_s = item.speed_m_s or self._speed_m_s
         yield from self._command_int(
-            mavlink.MAV_CMD_DO_REPOSITION, -1, mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE, 0,
-            math.nan, round(there.latitude_deg * 1e7), round(there.longitude_deg * 1e7),
+            mavlink.MAV_CMD_DO_REPOSITION, self._speed_m_s or -1,
+            mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE, 0, math.radians(item.yaw_deg),
+            round(there.latitude_deg * 1e7), round(there.longitude_deg * 1e7),
             there.ellipsoid_altitude_m)
-        yield from self._arrive(target, home)
+        yield from self._arrive(target, home, item.radius_m)
+
+    def _return(self, home: Home) -> Course[None]:
+        *_, up_m = self._offset(home)
+        yield from self._go_to(GoTo(0.0, 0.0, up_m), home)
+        yield from self._land()
 
     def _land(self) -> Course[None]:
         yield from self.command(
             mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, math.nan, math.nan, math.nan, 0)
         yield from self.landing()
 
-    def landing(self) -> Course[None]:
+    def landing(self, limit_s: float = _ITEM_LIMIT_S) -> Course[None]:
         """Wait until the vehicle stands on the ground and its autopilot has disarmed."""
         link = self.link
         self._has_to_be_armed = False
         yield from self.until(
-            lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed', _never)
+            lambda: link.on_ground, limit_s, 'the vehicle has not landed', _never)
         self.report(Event('landed', link.time_s))
         yield from self.until(
             lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed', _never)
@@ -216,15 +234,18 @@ class Pilot:
         x, y, z = (a - b for a, b in zip(position_enu, home.position_enu))
         return x, y, z
 
-    def _arrive(self, target: Vector, home: Home) -> Course[None]:
-        """Wait until the vehicle has been still at a target for a while."""
+    def _arrive(self, target: Vector, home: Home, radius_m: float = 0.0) -> Course[None]:
+        """Wait until the vehicle has been still at a target for a while, or is within a radius."""
         link = self.link
         arrived_s: float | None = None
 
         def settled() -> bool:
             nonlocal arrived_s
+            off_m = math.dist(self._offset(home), target)
+            if radius_m:
+                return off_m < radius_m
             there = (
-                math.dist(self._offset(home), target) < ARRIVED_DISTANCE_M
+                off_m < ARRIVED_DISTANCE_M
                 and math.hypot(*link.velocity_enu) < _ARRIVED_SPEED_M_S)
             if not there:
                 arrived_s = None
@@ -238,11 +259,13 @@ class Pilot:
             lambda: math.inf if arrived_s is None else arrived_s + SETTLE_S)
         self.report(Event(f'arrived at {place}', link.time_s, target, True))
 
-    def command(self, command: int, *parameters: float) -> Course[None]:
+    def command(
+        self, command: int, *parameters: float, limit_s: float = _ITEM_LIMIT_S,
+    ) -> Course[None]:
         """Send a command until it is accepted."""
         link = self.link
         return self._send_until_accepted(command, lambda: link.mav.command_long_encode(
-            link.system_id, _AUTOPILOT, command, 0, *parameters))
+            link.system_id, _AUTOPILOT, command, 0, *parameters), limit_s)
 
     def _command_int(self, command: int, *parameters: float) -> Course[None]:
         link = self.link
@@ -251,6 +274,7 @@ class Pilot:
 
     def _send_until_accepted(
         self, command: int, message: typing.Callable[[], mavlink.MAVLink_message],
+        limit_s: float = _ITEM_LIMIT_S,
     ) -> Course[None]:
         link = self.link
         name = mavlink.enums['MAV_CMD'][command].name
@@ -267,7 +291,7 @@ class Pilot:
             return False
 
         yield from self.until(
-            accepted, _ITEM_LIMIT_S, f'{name} was not accepted', lambda: next_s)
+            accepted, limit_s, f'{name} was not accepted', lambda: next_s)
 
     def until(
         self, condition: typing.Callable[[], _T | None], limit_s: float, failure: str,

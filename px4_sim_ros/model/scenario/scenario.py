@@ -219,7 +219,9 @@ def _settings(owner: str, name: str, content: typing.Any) -> tuple[_Settings, Mi
     shared: dict[str, typing.Any] = {
         key: content[key] for key in ('vehicle', 'seed', 'mission') if key in content}
     mission = None
-    if isinstance(shared.get('mission'), list):
+    if isinstance(shared.get('mission'), Mission):         # of a plan
+        mission = shared.pop('mission')
+    elif isinstance(shared.get('mission'), list):
         mission = Mission.from_mapping(
             f'{owner}: mission', {'name': name, 'items': shared.pop('mission')})
     for key in ('vehicle', 'mission'):

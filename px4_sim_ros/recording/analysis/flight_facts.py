@@ -10,6 +10,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.environment.geodesy import LocalFrame
 from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import GoTo, Mission, TakeOff
@@ -22,35 +23,38 @@ from px4_sim_ros.recording.analysis.series import AllSeries, Mark, Waypoint
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.resources import parse_yaml
+from px4_sim_ros.spec.files import IN_SCENARIO, NONE, Files
 from px4_sim_ros.spec.run_parameters import ManagerParameters
 from px4_sim_ros.step import side_topics
 
 Facts = list[tuple[str, str]]
 
 
-def _name_in(text: str) -> str:
-    """Return the name that the text of a mission's file gives; '' for none."""
+def _mission_of(run: RunDescription) -> Mission | None:
+    """Return the mission of a run; None if there is none, or none that can be read."""
+    # That of a replay has no name, but its text.
+    name = run.world.mission if run.world.mission not in (NONE, IN_SCENARIO) else 'mission'
     try:
-        content = parse_yaml(text, 'mission')
+        return Files({('missions', name): run.mission}).mission(name) if run.mission else None
     except ParameterError:
-        return ''
-    return str(content['name']) if isinstance(content, dict) and 'name' in content else ''
+        return None
 
 
 def mission_waypoints(run: RunDescription, start_enu_m: typing.Sequence[float]) -> list[Waypoint]:
-    try:
-        mission = Mission.from_mapping('mission', parse_yaml(run.mission or 'null', 'mission'))
-    except ParameterError:
+    mission = _mission_of(run)
+    if mission is None:
         return []
+    x, y, z = start_enu_m
+    # Of the place where the vehicle begins.
+    frame = LocalFrame(run.world.local_frame().to_geodetic((x, y, z)))
     waypoints, north_m, east_m = [], 0.0, 0.0
     for item in mission.items:
         if isinstance(item, GoTo):
-            north_m, east_m = item.north_m, item.east_m
+            east_m, north_m, _ = item.place_enu(frame)
         if isinstance(item, GoTo | TakeOff):
-            x, y, z = start_enu_m
+            north, east = (f'{round(value, 3) + 0.0:g}' for value in (north_m, east_m))
             waypoints.append(Waypoint(
-                f'{north_m:g} m north, {east_m:g} m east, {item.up_m:g} m up',
+                f'{north} m north, {east} m east, {item.up_m:g} m up',
                 (x + east_m, y + north_m, z + item.up_m)))
     return waypoints
 
@@ -86,7 +90,7 @@ def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
     sensors = ', '.join(configuration.graph.sensors)
     return [
         ('vehicle', configuration.vehicle.name),
-        ('mission', _name_in(run.mission) or 'none'),
+        ('mission', mission.name if (mission := _mission_of(run)) else 'none'),
         ('autopilot', run.autopilot),
         *_px4(run),
         ('mode', run.mode),
