@@ -87,8 +87,16 @@ class Ahead(typing.Protocol):
     def places_enu(self) -> np.ndarray:
         """Where the vehicle was after each of the steps, (begun, 3), m."""
 
-    def put_out(self, step: int) -> typing.Iterable[tuple[BlockSlot, Outputs]]:
-        """Return the outputs of those that were due in a step, in their order."""
+    def put_out(
+        self, step: int, wants: typing.Callable[[BlockSlot], bool],
+    ) -> typing.Iterable[tuple[BlockSlot, Outputs]]:
+        """Return the outputs of those that were due in a step, in their order.
+
+        :param wants: returns whether those of a block are wanted in this step
+        """
+
+    def value(self, name: str, step: int) -> typing.Any:
+        """Return an output of a step in which it is due, by its name."""
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return its last outputs; none if it was not due."""

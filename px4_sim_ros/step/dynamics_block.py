@@ -133,8 +133,13 @@ class DynamicsBlock(Block):
         numbers = tuple(row[self.dynamics.arrays[0].state_at:].tolist())
         outputs: Outputs = {'ground_truth/odom': self.dynamics.truth_of(numbers, time_us)}
         if is_due(time_us, self.battery_period_us):
-            outputs['battery_state'] = _published(self.dynamics.battery_of(numbers, time_us))
+            outputs['battery_state'] = self.battery_of(row, time_us)
         return outputs
+
+    def battery_of(self, row: np.ndarray, time_us: int) -> BatteryStatus | None:
+        """Return the battery as it is published after one of those steps."""
+        numbers = tuple(row[self.dynamics.arrays[0].state_at:].tolist())
+        return _published(self.dynamics.battery_of(numbers, time_us))
 
     def _late(
         self, references_rad_s: typing.Sequence[float], time_us: int,

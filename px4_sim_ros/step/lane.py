@@ -21,6 +21,9 @@ from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
 # For so many times the plan is remembered; with usual periods it repeats after fifty.
 _PLANS_REMEMBERED = 10_000
+Wants = typing.Callable[[str, int], bool]
+"""Returns whether an output of a node, by its full name, is wanted in the step of a time."""
+
 NO_NODES: typing.Container[str] = ()
 
 
@@ -272,7 +275,7 @@ class Lane:
                 self.values.update(outputs)
 
     def put_out(
-        self, ahead: Ahead, step: int, outbox: list[Output], heard: typing.Container[str],
+        self, ahead: Ahead, step: int, outbox: list[Output], wants: Wants,
     ) -> None:
         """Put out what the blocks have in one of the steps, as if they had acted."""
         waiting = self.waiting
@@ -280,20 +283,20 @@ class Lane:
         if step == 0:
             outbox += [Output(time_us, name, outputs, self.vehicle)
                        for name, outputs in self._led.items()
-                       if qualified(self.vehicle, name) in heard]
-        for slot, outputs in ahead.put_out(step):
-            if qualified(self.vehicle, slot.name) in heard:
-                outbox.append(_output_of((time_us, slot.name, outputs, self.vehicle)))
+                       if wants(qualified(self.vehicle, name), time_us)]
+        for slot, outputs in ahead.put_out(
+                step, lambda slot: wants(qualified(self.vehicle, slot.name), time_us)):
+            outbox.append(_output_of((time_us, slot.name, outputs, self.vehicle)))
 
     def put_out_end(
-        self, ahead: Ahead, step: int, outbox: list[Output], heard: typing.Container[str],
+        self, ahead: Ahead, step: int, outbox: list[Output], wants: Wants,
     ) -> None:
         """Put out what has ended the step before one."""
         waiting = self.waiting
-        if qualified(self.vehicle, waiting.name) in heard:
+        time_us = self.time_us + step * waiting.period_us
+        if wants(qualified(self.vehicle, waiting.name), time_us):
             outbox.append(_output_of((
-                self.time_us + step * waiting.period_us, waiting.name, ahead.finished(step),
-                self.vehicle)))
+                time_us, waiting.name, ahead.finished(step), self.vehicle)))
 
     def enter_last(
         self, ahead: Ahead, outbox: list[Output], heard: typing.Container[str],

@@ -19,7 +19,7 @@ from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Ahead, Block
 from px4_sim_ros.step.graph import CLOCK, WAKE, WAKES, Graph, qualified
-from px4_sim_ros.step.lane import NO_NODES, Lane, Output
+from px4_sim_ros.step.lane import NO_NODES, Lane, Output, Wants
 from px4_sim_ros.step.presence import Change, PresenceSchedule
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
@@ -168,6 +168,8 @@ class Runner:
         """Where the clock is, if the wakes of vehicles blow at others."""
         self.on_change: typing.Callable[[Change], None] = lambda change: None
         """Is called when a vehicle joins, and when one has left."""
+        self.wants: Wants | None = None
+        """Tells which outputs of steps taken at once the port wants; None: of all heard nodes."""
         self.rows: RowPort | None = None
         """The port, if it takes rows."""
         self.on_places: OnPlaces | None = None
@@ -254,7 +256,7 @@ class Runner:
                 {lane.vehicle: np.vstack([_place_of(lane), ahead.places_enu[:-1]])
                  for lane, ahead in zip(lanes, aheads)})
         if heard is not NO_NODES:
-            self._put_out(lanes, aheads, heard)
+            self._put_out(lanes, aheads, self.wants or (lambda name, time_us: name in heard))
         begun = aheads[0].begun
         for lane, ahead in zip(lanes, aheads):
             lane.enter_last(ahead, self._outbox, heard, self.flush)
@@ -271,13 +273,13 @@ class Runner:
 
     def _put_out(
         self, lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead],
-        heard: typing.Container[str],
+        wants: Wants,
     ) -> None:
         """Put out what all have in all of the steps, as if they had been taken one by one."""
         step_us, begun, members = lanes[0].waiting.period_us, aheads[0].begun, [
             (lane.vehicle, ahead) for lane, ahead in zip(lanes, aheads)]
         step = 0
-        self._put_out_ends(lanes, aheads, step, heard)
+        self._put_out_ends(lanes, aheads, step, wants)
         while step < begun:
             time_us, left = self.time_us + (step + 1) * step_us, begun - 1 - step
             has_more = step == 0 and any(lane.has_led for lane in lanes)
@@ -288,20 +290,20 @@ class Runner:
                         self.rows.send_rows(members, time_us, step_us, count, step)
                     step += count
                     continue
-            if 'manager' in heard:
+            if wants('manager', time_us):
                 self._outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
             for lane, ahead in zip(lanes, aheads):
-                lane.put_out(ahead, step, self._outbox, heard)
+                lane.put_out(ahead, step, self._outbox, wants)
             step += 1
             if step < begun:
-                self._put_out_ends(lanes, aheads, step, heard)
+                self._put_out_ends(lanes, aheads, step, wants)
 
     def _put_out_ends(
         self, lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead], step: int,
-        heard: typing.Container[str],
+        wants: Wants,
     ) -> None:
         for lane, ahead in zip(lanes, aheads):
-            lane.put_out_end(ahead, step, self._outbox, heard)
+            lane.put_out_end(ahead, step, self._outbox, wants)
 
     def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""

@@ -38,6 +38,7 @@ from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement, Mag
 from px4_sim_ros.model.sensors.noise import NoiseRows
 from px4_sim_ros.model.sensors.sensing import sensing_record
 from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.truth import BatteryStatus
 from px4_sim_ros.step.block import BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, COMMAND, FAULTS
@@ -114,21 +115,25 @@ class Burst:
         self.place_enu: Vector = self._motion['ground_truth/odom'].position_enu
         """Where it was after the last of them."""
 
-    def put_out(self, step: int) -> typing.Iterator[tuple[BlockSlot, Outputs]]:
+    def put_out(
+        self, step: int, wants: typing.Callable[[BlockSlot], bool],
+    ) -> typing.Iterator[tuple[BlockSlot, Outputs]]:
         """Yield the outputs of the blocks that were due in a step, in the order of the table."""
         time_us = self._time_us + (step + 1) * self._bursts.step_us
         motion, *sensors = self.taken
-        yield motion, self.output(motion, step)
+        if wants(motion):
+            yield motion, self.output(motion, step)
         if step == self._whole:
             return
         scenario, pilot = self._bursts.still
-        if scenario is not None:
+        if scenario is not None and wants(scenario):
             yield scenario, {FAULTS: self._bursts.faults}
         for slot in sensors:
-            if is_due(time_us, slot.period_us):
+            if is_due(time_us, slot.period_us) and wants(slot):
                 yield slot, self.output(slot, step)
         is_last = step + 1 == self.begun
-        if pilot is not None and not (is_last and (self.is_held or pilot in self.beside)):
+        if pilot is not None and wants(pilot) and not (
+                is_last and (self.is_held or pilot in self.beside)):
             yield pilot, {AUTOPILOT_STATE: self._bursts.state}
 
     def output(self, slot: BlockSlot, step: int) -> Outputs:
@@ -137,6 +142,13 @@ class Burst:
             return self._motion
         time_us = self._time_us + (step + 1) * self._bursts.step_us
         return self._bursts.output(slot, self.rows[step], time_us)
+
+    def value(self, name: str, step: int) -> typing.Any:
+        """Return an output of one of `taken` in a step, by its name."""
+        if name == 'battery_state':        # without the rest of the motion
+            return self._bursts.battery(
+                self.rows[step], self._time_us + (step + 1) * self._bursts.step_us)
+        return self.output(next(s for s in self.taken if name in s.outputs), step)[name]
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return the last outputs of one of `taken`."""
@@ -492,6 +504,10 @@ class Bursts:
             field = row[code.FIELD], row[code.FIELD + 1], row[code.FIELD + 2]
             return {block.output: MagneticFieldMeasurement(time_us, field, model.variance)}
         return {block.output: PressureMeasurement(time_us, row[code.PRESSURE], model.variance)}
+
+    def battery(self, numbers: np.ndarray, time_us: int) -> BatteryStatus | None:
+        """Return the battery with the numbers of a row."""
+        return self._dynamics.battery_of(numbers[:self._size], time_us)
 
     def command(self, numbers: np.ndarray) -> Outputs:
         """Return the command in a row."""

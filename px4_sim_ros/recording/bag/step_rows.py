@@ -4,7 +4,8 @@
 
 A record differs from that of the step before in its times and its number, and in numbers that
 stand in a row. Where they stand is found with rows whose numbers are their own places: what turns
-a row into messages stays where it is.
+a row into messages stays where it is. A message whose numbers are computed from those of a row, as
+that of the battery, is made in Python and put in its place.
 """
 from __future__ import annotations
 
@@ -29,12 +30,23 @@ from px4_sim_ros.step.graph import CLOCK, COMMAND
 _MOST_STEPS = 64
 # Numbers of a topic: when it is due, of how many messages one is recorded and how many there were;
 # its channel; where its first record is and its bytes; where its columns are in the table, how
-# many; the row of a step, counted from that of its motion; and how many were laid out.
-(_PERIOD_US, _EVERY, _SEEN, _CHANNEL, _AT, _SIZE, _FIRST, _COLUMNS, _ROW, _FOUND,
- _NUMBERS) = range(11)
+# many; the row of a step, counted from that of its motion; how many were laid out; and whether its
+# records are given.
+(_PERIOD_US, _EVERY, _SEEN, _CHANNEL, _AT, _SIZE, _FIRST, _COLUMNS, _ROW, _FOUND, _IS_GIVEN,
+ _NUMBERS) = range(12)
 
 Members = typing.Sequence[tuple[str, Ahead]]
 """The vehicles of a step, in their order."""
+
+
+class _Given(typing.NamedTuple):
+    """A topic whose messages are made in Python."""
+
+    channel: Channel
+    period_us: int
+    encode: Encoder
+    member: int
+    name: str                      # of the value
 
 
 class StepRows:
@@ -62,14 +74,12 @@ class StepRows:
             self._lay_out(members)
         if not self._is_possible:
             return 0
-        for period_us in self._other_periods_us:
-            count = min(count, (-first_us % period_us) // step_us)
         return min(count, _MOST_STEPS)
 
     def _lay_out(self, members: Members) -> None:
         """Find out where the numbers of each topic stand."""
         self._taken: list[Channel] = []
-        self._other_periods_us: list[int] = []
+        self._given: list[_Given] = []
         jobs: list[list[int]] = []
         columns: list[tuple[int, int]] = []
         templates, base = b'', 0
@@ -85,18 +95,20 @@ class StepRows:
             sources.append((vehicle, found))
             base += len(places)
         self._is_possible = True
-        for vehicle, (values, placed, apart) in sources:
+        for member, (vehicle, (values, placed, apart)) in enumerate(sources, -1):
             for name, value in values.items():
                 for to in self._publications[vehicle][name]:
-                    made = _template(to, value, placed[name], apart[name])
-                    if made is None:
-                        self._other_periods_us.append(to.period_us)
-                        continue
-                    record, where = made
+                    assert isinstance(to.encode, Encoder), to.topic
+                    record = to.encode.packer(value)(0, value, (0, 0, 0, 0))
+                    where = _places(to.encode, placed[name], apart[name])
                     channel = self._channels[to.topic]
                     self._taken.append(channel)
+                    if is_given := where is None:
+                        self._given.append(
+                            _Given(channel, to.period_us, to.encode, member, name))
+                        where = []
                     jobs.append([to.period_us, channel.every, 0, 0, len(templates), len(record),
-                                 len(columns), len(where), name == COMMAND, 0])
+                                 len(columns), len(where), name == COMMAND, 0, is_given])
                     columns += where
                     templates += record
         self._jobs = np.array(jobs, np.int64)
@@ -123,10 +135,10 @@ class StepRows:
         rows = [ahead.rows for _, ahead in members]
         numbers = rows[0] if len(rows) == 1 else np.hstack(rows)
         assert numbers.flags.c_contiguous
-        given = (*numbers.shape, first_us, step_us, count, first_row, begin)
-        for i, number in enumerate(given):
+        for i, number in enumerate((*numbers.shape, first_us, step_us, count, first_row, begin)):
             sizes[i] = number
-        size = _function()(numbers.ctypes.data, *self._addresses)
+        given = b''.join(self._made(members, first_us, step_us, count, first_row))
+        size = _function()(numbers.ctypes.data, given, *self._addresses)
         places = []
         for i, channel in enumerate(self._taken):
             channel.seen = jobs[i, _SEEN]
@@ -135,24 +147,34 @@ class StepRows:
         return Rows(self._out[:size].tobytes(), places)
 
 
+    def _made(
+        self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
+    ) -> typing.Iterator[bytes]:
+        """Yield the records that are made here, in the order of the file but for their heads."""
+        seen = [its.channel.seen for its in self._given]
+        for step in range(count):
+            time_us = first_us + step * step_us
+            for i, (channel, period_us, encode, member, name) in enumerate(self._given):
+                if time_us % period_us:
+                    continue
+                seen[i] += 1
+                if channel.every and not (seen[i] - 1) % channel.every:
+                    value = members[member][1].value(name, first_row + step)
+                    yield encode.packer(value)(time_us, value, (0, 0, 0, 0))
+
+
 # More than any place of a row.
 _APART = 1_000_000.0
 
 
-def _template(
-    publication: Publication, value: typing.Any, place: typing.Any, other: typing.Any,
-) -> tuple[bytes, list[tuple[int, int]]] | None:
-    """Return a record, and which of its 64-bit numbers stand where in a row.
-
-    None: not all of its numbers do.
+def _places(
+    encode: Encoder, place: typing.Any, other: typing.Any,
+) -> list[tuple[int, int]] | None:
+    """Return which 64-bit numbers of a record stand where in a row; None: not all of them do.
 
     :param place: the value from a row whose numbers are their places
     :param other: the same, from one whose numbers are `_APART` from that
     """
-    encode = publication.encode
-    if not isinstance(encode, Encoder):
-        return None
-    record = encode.packer(value)(0, value, (0, 0, 0, 0))
     where = []
     for (at, form), one, two in zip(
             encode.leaves, encode.numbers(place), encode.numbers(other)):
@@ -161,7 +183,7 @@ def _template(
         if form != 'd' or two - one != _APART or one != int(one):
             return None
         where.append((MESSAGE_AT + at, int(one)))
-    return record, where
+    return where
 
 
 @functools.cache
@@ -172,7 +194,7 @@ def _is_there() -> bool:
 
 @functools.cache
 def _function() -> typing.Callable[..., int]:
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 7)(address())
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 8)(address())
 
 
 def address() -> int:
@@ -191,7 +213,7 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
             out[at + i] = (value >> (8 * i)) & 0xFF
 
     def entry(  # type: ignore[no-untyped-def]
-        rows_at, jobs_at, columns_at, templates_at, out_at, places_at, sizes_at,
+        rows_at, given_at, jobs_at, columns_at, templates_at, out_at, places_at, sizes_at,
     ):
         n_rows, width, first_us, step_us, count, row, begin = carray(sizes_at, 7)
         n_columns, two, n_jobs, n_templates = carray(sizes_at, 11)[7:]
@@ -200,7 +222,8 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
         out = carray(out_at, _MOST_STEPS * n_templates)
         rows = carray(rows_at, (n_rows, 8 * width))
         places = carray(places_at, (n_jobs, _MOST_STEPS, 2))
-        size = 0
+        size = used = 0
+        given = carray(given_at, _MOST_STEPS * n_templates)
         for j in range(n_jobs):
             jobs[j, _FOUND] = 0
         for step in range(count):
@@ -214,7 +237,9 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
                 if every == 0 or seen % every:
                     continue
                 for i in range(job[_SIZE]):
-                    out[size + i] = templates[job[_AT] + i]
+                    out[size + i] = (given[used + i] if job[_IS_GIVEN]
+                                     else templates[job[_AT] + i])
+                used += job[_SIZE] * job[_IS_GIVEN]
                 fields = size + FIELDS_AT
                 put(out, fields, job[_CHANNEL], 2)
                 put(out, fields + 2, seen // every, 4)
@@ -233,4 +258,4 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
                 size += job[_SIZE]
         return size
 
-    return t.int64(data, integers, integers, data, data, integers, integers), entry
+    return t.int64(data, data, integers, integers, data, data, integers, integers), entry

@@ -55,6 +55,9 @@ class BlockHost:
         self._publications: dict[str, Publications] = {}
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
         self._heard: typing.Container[str] = NO_NODES   # nodes that have one, by full names
+        # The periods of these topics, by the same names.
+        self._periods_us: dict[str, list[int]] = {}
+        self.runner.wants = self._wants
         self._last: dict[str, Output] = {}         # of each block
         self.recording: StepBag | None = None      # what records the steps by value
 
@@ -160,21 +163,31 @@ class BlockHost:
     def refresh(self) -> None:
         """See which topics have subscribers."""
         self._wanted.clear()
-        heard = {name for name, node in self.nodes.items()
-                 if self._find_wanted(node.step_publishers, node.vehicle)}
-        if self._driver is not None and self._find_wanted(self._driver.publishers):
-            heard.add('manager')
+        self._periods_us = {
+            name: found for name, node in self.nodes.items()
+            if (found := self._find_wanted(node.step_publishers, node.vehicle))}
+        if self._driver is not None and (found := self._find_wanted(self._driver.publishers)):
+            self._periods_us['manager'] = found
+        heard = set(self._periods_us)
         # What another process needs may have to be published again.
         is_whole = all(lane.is_whole for lane in self.runner.lanes.values())
         self._heard = heard if is_whole or not heard else ALL_NODES
 
-    def _find_wanted(self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '') -> bool:
-        """Note the topics with a subscriber; return whether there is any."""
+    def _wants(self, name: str, time_us: int) -> bool:
+        """Return whether a topic of a node with a subscriber is due, or all are wanted."""
+        return self.heard is ALL_NODES or any(
+            not time_us % period_us for period_us in self._periods_us.get(name, ()))
+
+    def _find_wanted(
+        self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '',
+    ) -> list[int]:
+        """Note the topics with a subscriber; return their periods in us."""
         found = {qualified(vehicle, name): publisher.handle.publish_raw
                  for name, publisher in publishers.items()
                  if publisher.handle.get_subscription_count()}
         self._wanted |= found
-        return bool(found)
+        publications = self._publications.get(vehicle)
+        return publications.periods_us(found) if publications is not None else [1] * bool(found)
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them."""
