@@ -9,3 +9,9 @@ from commands import write_hop
 def hop(tmp_path):
     """Return the file of a mission that takes as little time as a flight can."""
     return write_hop(tmp_path, 0.4)
+
+
+@pytest.fixture
+def alone(kept):
+    """See that no other graph is in the ROS domain."""
+    kept.close()

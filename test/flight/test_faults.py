@@ -291,12 +291,6 @@ def test_a_killed_process_leaves_no_shared_memory(composed):
 
 # These have a graph of their own.
 
-@pytest.fixture
-def alone(kept):
-    """See that no other graph is in the ROS domain."""
-    kept.close()
-
-
 def test_a_graph_with_a_node_missing_gives_up(alone, tmp_path):
     with running_graph(tmp_path, 'separate', INSTANCE, {
             'manager': {'startup_timeout_s': 6.0}}, absent=['imu']) as world:

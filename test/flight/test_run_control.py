@@ -47,12 +47,6 @@ def world(kept):
     return world
 
 
-@pytest.fixture
-def alone(kept):
-    """See that no other graph is in the ROS domain."""
-    kept.close()
-
-
 def last_us(world):
     return world.observer.recordings.stamps(COMMAND, -1)[-1]
 

@@ -44,12 +44,6 @@ def kept(tmp_path_factory):
     graphs.finish()
 
 
-@pytest.fixture
-def alone(kept):
-    """See that no other graph is in the ROS domain."""
-    kept.close()
-
-
 def test_each_sensor_stops_and_starts_in_flight(kept, tmp_path):
     """One after the other, within one flight."""
     world = kept.begun_again('composed', 'embedded')

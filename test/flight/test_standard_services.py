@@ -64,12 +64,6 @@ def world(kept):
     assert world.ask('resume').success
 
 
-@pytest.fixture
-def alone(kept):
-    """See that no other graph is in the ROS domain."""
-    kept.close()
-
-
 def said(answer):
     return answer.result.result, answer.result.error_message
 

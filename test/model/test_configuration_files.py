@@ -104,22 +104,10 @@ def test_unknown_key(load):
         'imu.gyro_noise_densiti: unknown parameter; did you mean gyro_noise_density')
 
 
-def test_key_of_another_node_is_unknown(load):
-    """Noise of the gyro means nothing to the barometer."""
-    assert refusal(load, {'barometer': {'gyro_noise_density': 0.1}}).startswith(
-        'barometer.gyro_noise_density: unknown parameter; ')
-
-
 def test_unknown_period(load):
     """A period that nobody uses is unknown, too."""
     assert refusal(load, {'/**': {'periods_us': {'gpss': 4000}}}).startswith(
         'periods_us.gpss: unknown parameter; did you mean periods_us.gps')
-
-
-def test_value_out_of_range(load):
-    """Node, name, value, range and unit."""
-    assert refusal(load, {'barometer': {'noise_pa': -1.0}}) == (
-        'barometer.noise_pa = -1.0: must be at least 0 Pa')
 
 
 def test_period_that_is_no_multiple_of_the_step(load):

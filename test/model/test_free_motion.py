@@ -3,8 +3,6 @@
 """Motion without ground against closed forms: falling, drag, turning."""
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from transforms3d.quaternions import quat2mat
@@ -17,17 +15,9 @@ from verification.plant_equations import (
     equations_of_motion,
     rotation,
 )
-from verification.plants import REST, TILTED, rested
+from verification.plants import TILTED
 
 from px4_sim_ros.model.errors import ParameterError
-
-
-def test_drag_grows_with_the_density_of_the_air(dragless, alter, build_dynamics, world):
-    """In half the density the terminal speed is sqrt(2) times as high."""
-    vehicle = alter(dragless, body={'quadratic_drag_n_s2_m2': 0.018})
-    truth = rested(build_dynamics(vehicle, density_kg_m3=0.6125), 40.0)
-    terminal = math.sqrt(2.0 * vehicle.body.mass_kg * world.gravity_m_s2 / 0.018)
-    assert truth.velocity_flu[2] == pytest.approx(-terminal, abs=1e-6)
 
 
 def test_drag_by_direction(dragless, alter, build_dynamics):
@@ -43,26 +33,6 @@ def test_drag_by_direction(dragless, alter, build_dynamics):
     force = -(linear + quadratic * 13.0) * ratios * airspeed
     assert dynamics.truth().acceleration_flu == pytest.approx(
         force / vehicle.body.mass_kg, rel=1e-12)
-
-
-def test_drifts_with_the_wind(dragless, alter, build_dynamics):
-    """Without weight, m v' = -c (v - wind): v = wind (1 - exp(-c t / m))."""
-    drag, wind = 0.8, np.array([4.0, -3.0, 1.0])
-    vehicle = alter(dragless, body={'linear_drag_n_s_m': drag})
-    dynamics = build_dynamics(vehicle, gravity_m_s2=0.0)
-    dynamics.state[6:10] = TILTED
-    for _ in range(500):
-        truth = dynamics.step(REST, tuple(wind))
-    share = 1.0 - math.exp(-drag * 2.0 / vehicle.body.mass_kg)
-    velocity = quat2mat(truth.attitude) @ truth.velocity_flu
-    assert velocity == pytest.approx(wind * share, abs=1e-9)
-
-
-def test_attitude_keeps_unit_length(dragless, build_dynamics):
-    """Spinning at 20 rad/s for 10 s, where RK4 alone would lose 1e-7."""
-    dynamics = build_dynamics(dragless)
-    dynamics.state[10:13] = [0.0, 0.0, 20.0]
-    assert math.hypot(*rested(dynamics, 10.0).attitude) == pytest.approx(1.0, abs=1e-14)
 
 
 def test_substeps_refine_the_same_step(iris, build_dynamics):

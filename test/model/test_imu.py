@@ -20,7 +20,6 @@ from px4_sim_ros.model.sensors.noise import (
     GaussMarkov,
     RotorVibration,
     VectorNoise,
-    passed,
 )
 
 POSITION_M = (0.3, -0.2, 0.5)
@@ -50,18 +49,6 @@ def test_accelerometer_feels_gravity_where_it_is(ideal, still_truth, world):
         imu.measure(still_truth._replace(position_enu=(0.0, 0.0, z))).specific_force_flu[2]
         for z in (0.0, 1000.0))
     assert low - high == pytest.approx(3.086e-3, rel=1e-3)
-
-
-def test_accelerometer_in_a_coordinated_turn(ideal_imu, still_truth, world):
-    """Banked by atan(v^2 / (r g)), it reads sqrt(g^2 + (v^2/r)^2) along body z alone."""
-    inward, g = 6.0 ** 2 / 4.0, world.gravity_m_s2
-    body_to_world = axangle2mat((0, 0, 1), 0.8) @ axangle2mat((1, 0, 0), -math.atan2(inward, g))
-    acceleration = axangle2mat((0, 0, 1), 0.8) @ (0.0, inward, 0.0)
-    truth = still_truth._replace(
-        attitude=tuple(mat2quat(body_to_world).tolist()),
-        acceleration_flu=tuple((body_to_world.T @ acceleration).tolist()))
-    assert ideal_imu.measure(truth).specific_force_flu == pytest.approx(
-        (0.0, 0.0, math.hypot(g, inward)), abs=1e-9)
 
 
 # Means.
@@ -356,22 +343,6 @@ def test_a_harmonic_and_its_amplitude(still_truth, harmonic, power):
     assert found == pytest.approx(
         np.full(3, size * (speed / AT_RAD_S) ** power * abs(left)), rel=1e-9)
     assert samples.std(axis=0) == pytest.approx(found / math.sqrt(2.0), rel=1e-9)
-
-
-def test_a_sample_is_the_mean_since_the_one_before(still_truth):
-    speeds, amplitudes, end_s = [300.0, -700.0], (0.5, 0.2, 0.1), 1.0
-    sampled = RotorVibration(amplitudes, AT_RAD_S, ACCELERATION, PERIOD_S, 3, 'imu')
-    instant = RotorVibration(amplitudes, AT_RAD_S, ACCELERATION, 1e-12, 3, 'imu')
-    count = 2000
-    middles = end_s - PERIOD_S * (np.arange(count) + 0.5) / count
-    # The midpoint rule is off by (n w h / count)^2 / 24.
-    assert added(sampled, still_truth, speeds, [end_s])[0] == pytest.approx(
-        added(instant, still_truth, speeds, middles).mean(axis=0), abs=1e-6)
-
-
-def test_a_mean_over_a_turn_leaves_nothing():
-    assert passed(0.0) == 1.0 and passed(math.tau) == pytest.approx(0.0, abs=1e-15)
-    assert passed(math.pi) == pytest.approx(2.0 / math.pi)
 
 
 def test_powers_of_rotors_add(still_truth):

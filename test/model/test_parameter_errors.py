@@ -191,13 +191,6 @@ def test_wrong_rotor_is_named_by_its_place(content):
         "f: rotors[2].turns = 'left': must be one of ccw, cw")
 
 
-def test_missing_value_in_a_vehicle_file(content):
-    """It says what is missing."""
-    del content['body']['mass_kg']
-    assert refusal(Vehicle.from_mapping, 'f', content) == (
-        'f: body.mass_kg: missing; it is mass of the whole vehicle')
-
-
 def test_more_rotors_than_an_autopilot_has_controls(content):
     """The seventeenth would never turn."""
     content['rotors'] = content['rotors'][:1] * 17
@@ -328,34 +321,12 @@ def test_any_list_of_three_numbers(value):
     assert all(type(v) is float for v in mounting(value))
 
 
-@pytest.mark.parametrize(('value', 'sentence'), [
-    ([0.0, 1.0], 'imu.mounting_deg = [0.0, 1.0]: must be 3 numbers'),
-    (5.0, 'imu.mounting_deg = 5.0: must be 3 numbers'),
-    ([0.0, 'x', 0.0], "imu.mounting_deg[1] = 'x': must be a number"),
-    ([0.0, 0.0, True], 'imu.mounting_deg[2] = True: must be a number'),
-    ([0.0, 0.0, 181.0],
-     'imu.mounting_deg[2] = 181.0: must be at least -180 and at most 180 deg'),
-])
-def test_a_wrong_list(value, sentence):
-    """The place in the list is named."""
-    with pytest.raises(ParameterError) as error:
-        mounting(value)
-    assert str(error.value) == sentence
-
-
 def test_what_is_allowed_in_words():
     """How many numbers, and what each may be."""
     infos = ImuParameters.infos()
     assert range_text(infos['mounting_deg']) == '3 numbers, each at least -180 and at most 180 deg'
     assert range_text(MagnetometerParameters.infos()['hard_iron']) == '3 numbers, each finite T'
     assert range_text(Body.infos()['inertia_kg_m2']) == '3 numbers, each greater than 0 kg m^2'
-
-
-def test_a_list_is_kept_as_a_tuple(configuration):
-    """So that parameters stay frozen and can be compared."""
-    imu = configuration.nodes['imu']
-    assert imu.position_m == (0.0, 0.0, 0.0)
-    assert hash(imu) == hash(dataclasses.replace(imu))
 
 
 def test_a_name_of_the_home_of_no_user_is_none():

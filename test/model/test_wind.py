@@ -204,17 +204,6 @@ def test_step_of_the_transverse_filter_is_exact(distance):
         assert transverse.next(distance) == pytest.approx(output @ state, abs=1e-9)
 
 
-@pytest.mark.parametrize('x', [0.0, 0.1, 1.0, 7.0])
-def test_states_of_the_transverse_filter_give_the_spectrum_of_the_specification(x):
-    """|H|^2 of A, B and C is (1 + 3 x^2) / (1 + x^2)^2; the states' covariance is one."""
-    a = np.array([[-1.0, 0.0], [2.0, -1.0]])
-    b = math.sqrt(2.0) * np.array([1.0, -1.0])
-    c = np.array([math.cos(math.pi / 12), -math.sin(math.pi / 12)])
-    response = c @ np.linalg.solve(1j * x * np.eye(2) - a, b)
-    assert abs(response) ** 2 == pytest.approx((1 + 3 * x * x) / (1 + x * x) ** 2, rel=1e-12)
-    assert a + a.T + np.outer(b, b) == pytest.approx(np.zeros((2, 2)), abs=1e-15)
-
-
 # Dryden turbulence: strength. Spectrum and correlation are checks of the verification.
 
 def test_variance_is_right_while_height_and_airspeed_change():

@@ -73,17 +73,6 @@ def test_chunks_are_compressed_as_asked(compression, kind, tmp_path):
         assert {chunk.compression for chunk in chunks} == {kind}
 
 
-def test_times_are_simulated(tmp_path):
-    write_bag(tmp_path / 'bag', S)
-    with open(tmp_path / 'bag/bag_0.mcap', 'rb') as file:
-        for _, channel, message in make_reader(file).iter_messages(log_time_order=False):
-            assert message.log_time == message.publish_time
-            assert message.log_time % (STEP_US * 1000) == 0, channel.topic
-    whole = metadata(tmp_path / 'bag')
-    assert whole['starting_time']['nanoseconds_since_epoch'] == 0
-    assert whole['duration']['nanoseconds'] == S * 1000
-
-
 def test_messages_of_a_topic_are_numbered_through_all_files(tmp_path):
     write_bag(tmp_path / 'bag', 2 * S, split_duration_s=1.0)
     numbers = []
