@@ -19,14 +19,13 @@ from mavlink_frames import controls_frame
 from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import StandInAutopilot
 
-from benchmarks import ceiling, kinds, results
+from benchmarks import ceiling
 from benchmarks.__main__ import main
 from benchmarks.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from benchmarks.machine import name_of
 from benchmarks.results import Results, Round
 from benchmarks.trivial_peer import Answers
 from benchmarks.worlds import Window, WorkLog
-from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.link.hil.codec import HilEncoder
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.process.children import Child
@@ -151,46 +150,6 @@ def test_a_real_px4_and_its_ceiling(tmp_path):
     assert figures['machine']['px4']
 
 
-# What is flown
-
-def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
-    def names(*patterns, px4=True, schedule='one-core', peers=()):
-        return [kind.name for kind in kinds.selected(
-            patterns, px4=px4, px4_schedule=schedule, peers=peers)]
-
-    both = ['ceiling', 'ceiling/all-cores']
-
-    assert names('core/trivial') == ['core/trivial']
-    assert names('core/px4') == [*both, 'core/px4']
-    assert names('core/px4', schedule='all-cores') == ['ceiling', 'core/px4']
-    assert names('ceiling') == ['ceiling']
-    assert names('ceiling*') == both
-    assert names('*/px4/recorder', 'ceiling') == [
-        *both, 'core/px4/recorder', 'composed/px4/recorder', 'separate/px4/recorder']
-    assert names('core/px4/all-cores') == [*both, 'core/px4/all-cores']
-    for schedule in ('one-core', 'all-cores'):
-        assert names('sih*', peers=['sih'], schedule=schedule) == ['sih/all-cores']
-    assert names('*mav*', schedule='all-cores', peers=kinds.PEERS) == ['jmavsim']
-    assert len(names()) == 2 + 3 * 3 * 2 + 2 + 2
-    assert names('*/subscriber', px4=False) == ['composed/trivial/subscriber']
-    assert len(names(peers=kinds.PEERS)) == len(names()) + 3
-    assert len(names(px4=False)) == 3 * 2 * 2 + 1
-    assert names('core/*', px4=False) == [
-        'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
-
-
-def test_an_instance_that_is_in_use_is_not_taken():
-    """Neither one with a port that is bound, nor one that another benchmark has reserved."""
-    with own_instance(of_px4=True, flies_here=False) as free:
-        assert 0 < free < 10
-        with own_instance(of_px4=True, flies_here=False) as other:
-            assert other != free
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as program:
-        program.bind(('127.0.0.1', 14540 + free))
-        with own_instance(of_px4=True) as other:
-            assert other != free
-
-
 # Figures
 
 def test_each_part_is_measured_by_its_own_words():
@@ -240,22 +199,6 @@ def test_ratios_are_taken_within_a_round():
     assert third.to_recorder_off == pytest.approx((0.8, 0.8, 0.8))
     assert second.real_time_factor == (7.5, 5.0, 10.0)
     assert second.own_us.median == pytest.approx((300.0 + 700.0) / 2)
-
-
-def test_the_first_table_has_us_the_peers_and_the_ceiling():
-    """Also where a peer is faster."""
-    core, jmavsim = Kind('core', 'px4'), Kind(kinds.JMAVSIM, 'px4')
-    found = measured_in({
-        CEILING_KIND: flight(20.0), CEILING_ON_ALL_CORES: flight(10.0),
-        jmavsim.as_it_comes: flight(9.0), core: flight(15.0), core.as_it_comes: flight(8.0)})
-    assert results.beside_peers(found)[1:] == [
-        ('core', '15.0', '0.75', '8.0', '0.80'), ('jmavsim', '', '', '9.0', '0.90'),
-        ('ceiling', '20.0', '', '10.0', '')]
-    assert found.ratios() == {
-        'core/px4 / jmavsim/all-cores': pytest.approx((15 / 9,) * 3),
-        'core/px4/all-cores / jmavsim/all-cores': pytest.approx((8 / 9,) * 3)}
-    assert '| core | 15.0 | 0.75 | 8.0 | 0.80 |' in results.markdown(found).split('\n')
-    assert results.text(found).startswith('We, others and the ceiling')
 
 
 # The trivial peer

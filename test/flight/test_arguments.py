@@ -70,7 +70,7 @@ def test_what_is_misspelt_is_told_with_the_nearest_name(words, sentence, refusal
 
 
 @pytest.mark.parametrize('words', [
-    ('speed', '-1'), ('speed', '0.001'), ('speed', '1001'), ('speed', 'inf'),
+    ('speed', '-1'), ('speed', '0.001'), ('speed', '1001'), ('speed', 'inf'), ('speed', 'nan'),
     ('fly', '--speed-factor', 'fast')])
 def test_a_speed_has_the_same_bounds_everywhere(words, refusal):
     assert (f"'{words[-1]}': must be a number, 0 or at least 0.01 and at most 1000, or max;"

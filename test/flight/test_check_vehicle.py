@@ -81,20 +81,7 @@ def test_json_has_no_infinity(altered, here):
         'fall_speed_m_s'] is None
 
 
-@pytest.mark.parametrize(('values', 'sentence'), [
-    ({'mass_kg': -1.0}, 'body.mass_kg = -1.0: must be greater than 0 kg'),
-    ({'mas_kg': 1.0}, 'body.mas_kg: unknown parameter; did you mean mass_kg'),
-    ({'inertia_kg_m2': [1.0, 1.0]}, 'must be 3 numbers'),
-])
-def test_a_bad_file(altered, values, sentence, here):
-    result = here('check-vehicle', altered('body', **values))
-    assert result.returncode == 2
-    assert result.stdout == ''
-    line, = result.stderr.splitlines()
-    assert sentence in line
-
-
-@pytest.mark.parametrize('text', [None, 'a: [', '5', ''])
+@pytest.mark.parametrize('text', [None, 'a: [', '5', '', 'body: {mas_kg: 1}'])
 def test_a_file_that_is_none(tmp_path, text, here):
     path = tmp_path / 'none.yaml'
     if text is not None:
