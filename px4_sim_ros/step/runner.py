@@ -9,6 +9,7 @@ here, and in what stands behind the port.
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 import typing
 
@@ -111,8 +112,11 @@ def _place_of(lane: Lane) -> Vector:
     return place
 
 
-class RowPort(typing.Protocol):
+class RowPort(Port, typing.Protocol):
     """Takes steps that were taken at once as rows of numbers."""
+
+    def publish(self, outputs: typing.Sequence[Output]) -> None:
+        """Publish outputs that are in rows as well, for those who want them: see `Runner.wants`."""
 
     def rows_possible(
         self, members: typing.Sequence[tuple[str, Ahead]], first_us: int, step_us: int, count: int,
@@ -139,6 +143,10 @@ class _Everybody:
 
 ALL_NODES: typing.Container[str] = _Everybody()
 """Of a port that wants all outputs."""
+
+
+def _is_heard(heard: typing.Container[str], name: str, time_us: int) -> bool:
+    return name in heard
 
 
 class Runner:
@@ -169,7 +177,7 @@ class Runner:
         self.on_change: typing.Callable[[Change], None] = lambda change: None
         """Is called when a vehicle joins, and when one has left."""
         self.wants: Wants | None = None
-        """Tells which outputs of steps taken at once the port wants; None: of all heard nodes."""
+        """Tells which outputs of steps taken at once have a subscriber; None: none has."""
         self.rows: RowPort | None = None
         """The port, if it takes rows."""
         self.on_places: OnPlaces | None = None
@@ -256,7 +264,7 @@ class Runner:
                 {lane.vehicle: np.vstack([_place_of(lane), ahead.places_enu[:-1]])
                  for lane, ahead in zip(lanes, aheads)})
         if heard is not NO_NODES:
-            self._put_out(lanes, aheads, self.wants or (lambda name, time_us: name in heard))
+            self._put_out(lanes, aheads, heard)
         begun = aheads[0].begun
         for lane, ahead in zip(lanes, aheads):
             lane.enter_last(ahead, self._outbox, heard, self.flush)
@@ -273,13 +281,16 @@ class Runner:
 
     def _put_out(
         self, lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead],
-        wants: Wants,
+        heard: typing.Container[str],
     ) -> None:
         """Put out what all have in all of the steps, as if they had been taken one by one."""
+        wants = self.wants
+        if wants is None or heard is ALL_NODES:
+            wants = functools.partial(_is_heard, heard)
         step_us, begun, members = lanes[0].waiting.period_us, aheads[0].begun, [
             (lane.vehicle, ahead) for lane, ahead in zip(lanes, aheads)]
         step = 0
-        self._put_out_ends(lanes, aheads, step, wants)
+        self._put_out_ends(lanes, aheads, step, wants, self._outbox)
         while step < begun:
             time_us, left = self.time_us + (step + 1) * step_us, begun - 1 - step
             has_more = step == 0 and any(lane.has_led for lane in lanes)
@@ -288,22 +299,38 @@ class Runner:
                 if count := self.rows.rows_possible(members, time_us, step_us, left):
                     with self._sending():
                         self.rows.send_rows(members, time_us, step_us, count, step)
+                        if self.wants is not None:
+                            beside: list[Output] = []
+                            for i in range(step, step + count):
+                                self._put_out_step(
+                                    lanes, aheads, i, time_us, self.wants, beside)
+                                time_us += step_us
+                            self.rows.publish(beside)
                     step += count
                     continue
-            if wants('manager', time_us):
-                self._outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            for lane, ahead in zip(lanes, aheads):
-                lane.put_out(ahead, step, self._outbox, wants)
+            self._put_out_step(lanes, aheads, step, time_us, wants, self._outbox)
             step += 1
-            if step < begun:
-                self._put_out_ends(lanes, aheads, step, wants)
 
+    @staticmethod
+    def _put_out_step(
+        lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead], step: int, time_us: int,
+        wants: Wants, outbox: list[Output],
+    ) -> None:
+        """Put out what all have in a step, and what has ended it if it is complete."""
+        if wants('manager', time_us):
+            outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
+        for lane, ahead in zip(lanes, aheads):
+            lane.put_out(ahead, step, outbox, wants)
+        if step + 1 < aheads[0].begun:
+            Runner._put_out_ends(lanes, aheads, step + 1, wants, outbox)
+
+    @staticmethod
     def _put_out_ends(
-        self, lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead], step: int,
-        wants: Wants,
+        lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead], step: int,
+        wants: Wants, outbox: list[Output],
     ) -> None:
         for lane, ahead in zip(lanes, aheads):
-            lane.put_out_end(ahead, step, self._outbox, wants)
+            lane.put_out_end(ahead, step, outbox, wants)
 
     def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""

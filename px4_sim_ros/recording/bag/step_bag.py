@@ -3,6 +3,7 @@
 """Records outputs of blocks by value, in the process and in the thread that runs the steps."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import time
@@ -202,8 +203,20 @@ class StepBag(StepWriter):
 
     def send(self, outputs: typing.Iterable[Output]) -> None:
         """Write the steps that are complete, and now and then what there is beside them."""
+        with self._counted():
+            super().send(outputs)
+
+    def send_rows(
+        self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
+    ) -> None:
+        """Write steps that are complete, and now and then what there is beside them."""
+        with self._counted():
+            super().send_rows(members, first_us, step_us, count, first_row)
+
+    @contextlib.contextmanager
+    def _counted(self) -> typing.Iterator[None]:
         started_s = time.perf_counter()
-        super().send(outputs)
+        yield
         # Steps that follow one another at once leave little time for others, such as `wake`.
         if started_s - self._gathered_s > _BESIDE_EVERY_S:
             self._gathered_s = started_s

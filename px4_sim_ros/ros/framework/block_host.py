@@ -24,6 +24,7 @@ from px4_sim_ros.step.slot import BlockSlot
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.step_bag import StepBag
+    from px4_sim_ros.recording.bag.step_rows import Members
     from px4_sim_ros.ros.framework.block_node import BlockNode
     from px4_sim_ros.ros.manager.clock_driver import ClockDriver
     from px4_sim_ros.ros.manager.manager import ManagerNode
@@ -59,7 +60,7 @@ class BlockHost:
         self._periods_us: dict[str, list[int]] = {}
         self.runner.wants = self._wants
         self._last: dict[str, Output] = {}         # of each block
-        self.recording: StepBag | None = None      # what records the steps by value
+        self._recording: StepBag | None = None
 
     def add(self, nodes: typing.Iterable[BlockNode], driver: ClockDriver | None = None) -> None:
         """Take the nodes of the process.
@@ -174,9 +175,8 @@ class BlockHost:
         self._heard = heard if is_whole or not heard else ALL_NODES
 
     def _wants(self, name: str, time_us: int) -> bool:
-        """Return whether a topic of a node with a subscriber is due, or all are wanted."""
-        return self.heard is ALL_NODES or any(
-            not time_us % period_us for period_us in self._periods_us.get(name, ()))
+        """Return whether a topic of a node with a subscriber is due."""
+        return any(not time_us % period_us for period_us in self._periods_us.get(name, ()))
 
     def _find_wanted(
         self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '',
@@ -190,6 +190,12 @@ class BlockHost:
         return publications.periods_us(found) if publications is not None else [1] * bool(found)
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
+        """Publish outputs for those who subscribe to them, and record them."""
+        self.publish(outputs)
+        if self.recording is not None:
+            self.recording.send(outputs)
+
+    def publish(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them."""
         started_s = time.monotonic()
         for output in outputs:
@@ -199,8 +205,28 @@ class BlockHost:
         if self._driver is not None:
             # No block's time, so it is that of the manager, which has none.
             self._driver.clock.busy_s += time.monotonic() - started_s
-        if self.recording is not None:
-            self.recording.send(outputs)
+
+    @property
+    def recording(self) -> StepBag | None:
+        """What records the steps by value."""
+        return self._recording
+
+    @recording.setter
+    def recording(self, bag: StepBag | None) -> None:
+        self._recording = bag
+        self.runner.rows = self if bag is not None else None
+
+    def rows_possible(self, members: Members, first_us: int, step_us: int, count: int) -> int:
+        """Return how many of steps are recorded as rows, from the first of them on."""
+        assert self.recording is not None, 'the runner has rows only then'
+        return self.recording.rows_possible(members, first_us, step_us, count)
+
+    def send_rows(
+        self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
+    ) -> None:
+        """Record steps of which all numbers are in rows."""
+        assert self.recording is not None, 'the runner has rows only then'
+        self.recording.send_rows(members, first_us, step_us, count, first_row)
 
     def _publish(self, output: Output) -> None:
         for topic, data in self._publications[output.vehicle].of(output):
