@@ -1,6 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The world around a PX4 autopilot, as ROS 2 nodes in lockstep; `Flight` flies from Python."""
+"""The world around a PX4 autopilot, as ROS 2 nodes in lockstep; `Flight` flies from Python.
+
+`OwnBlock` is the base of blocks of yours that are added to the step.
+"""
 import typing
 
 __version__ = '0.1.0'
@@ -12,4 +15,7 @@ def __getattr__(name: str) -> typing.Any:
     if name == 'Flight':
         from px4_sim_ros.flight.own_flight import Flight
         return Flight
+    if name == 'OwnBlock':
+        from px4_sim_ros.messages.own_block import OwnBlock
+        return OwnBlock
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

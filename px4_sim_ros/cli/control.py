@@ -103,9 +103,8 @@ def _count(text: str) -> int:
 
 
 def _sensor_name(text: str) -> str:
-    with contextlib.suppress(KeyError):
-        if graph.spec_of(text).model:
-            return text
+    if graph.is_node(text) and graph.spec_of(text).model:
+        return text
     raise argparse.ArgumentTypeError(
         f'{text}: no such sensor{did_you_mean(text, _sensors())};'
         f" there are {', '.join(_sensors())} and further ones such as imu_1")

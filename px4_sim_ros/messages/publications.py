@@ -40,7 +40,7 @@ class Publication(typing.NamedTuple):
 
     topic: str                 # with the namespace of the vehicle
     period_us: int
-    encode: Encoder | TextEncoder | AbsenceEncoder
+    encode: Encoder | TextEncoder | AbsenceEncoder | codecs.SerialisedEncoder
 
 
 def publications_of(

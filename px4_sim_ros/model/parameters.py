@@ -120,6 +120,17 @@ def number(name: str, value: typing.Any) -> float:
     return float(_convert(name, value, float, parameter('').metadata))
 
 
+def like(name: str, value: typing.Any, default: typing.Any) -> typing.Any:
+    """Return a value of the kind of a default: a number, a text, a truth or a list of numbers.
+
+    :raises ParameterError: it is of another kind
+    """
+    kind: typing.Any = type(default)
+    if kind in (list, tuple):
+        kind = tuple[(float,) * len(default)]      # type: ignore[misc]
+    return Parameters._field(name, value, kind, parameter('').metadata)
+
+
 def unknown_key_error(
     owner: str, key: str, known: typing.Iterable[str], page: str = '',
 ) -> ParameterError:

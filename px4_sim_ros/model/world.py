@@ -12,10 +12,12 @@ from px4_sim_ros.model.environment.gravity import GRAVITY_MODELS, Gravity
 from px4_sim_ros.model.environment.ground import LEVEL, Ground
 from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.own_blocks import OwnBlockRow, from_text
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import check_period, kind_and_index
 
-OF_VEHICLE = frozenset({'vehicle', 'seed', 'instances', 'mission', 'scenario', 'px4_topics'})
+OF_VEHICLE = frozenset({
+    'vehicle', 'seed', 'instances', 'mission', 'scenario', 'px4_topics', 'blocks'})
 """Those of the parameters below that each vehicle of a world has for itself."""
 
 
@@ -72,6 +74,9 @@ class WorldParameters(Parameters):
         ' is no such node')
     px4_topics: bool = parameter(
         "whether there is a node px4_topics, the agent of PX4's own ROS 2 topics")
+    blocks: str = parameter(
+        'blocks of yours that are added to the step, as JSON; the section blocks of the vehicle'
+        ' file sets it')
 
     def check_periods(self) -> None:
         """Check that each period is a multiple of the step.
@@ -80,6 +85,13 @@ class WorldParameters(Parameters):
         """
         for name, period_us in self.periods_us.items():
             check_period(f'periods_us.{name}', period_us, self.step_us)
+        for row in self.own_blocks:
+            check_period(f'block {row.name}: period_us', row.period_us, self.step_us)
+
+    @property
+    def own_blocks(self) -> tuple[OwnBlockRow, ...]:
+        """The blocks of the user's that are added to the step."""
+        return from_text(self.blocks)
 
     @property
     def node_counts(self) -> dict[str, int]:
@@ -96,7 +108,8 @@ class WorldParameters(Parameters):
 
     def period_us(self, sensor: str) -> int:
         """Return how often a sensor measures; all of one kind have the same period."""
-        return self.periods_us[kind_and_index(sensor)[0]]
+        own = (row.period_us for row in self.own_blocks if row.name == sensor)
+        return next(own, 0) or self.periods_us[kind_and_index(sensor)[0]]
 
     def local_frame(self) -> LocalFrame:
         """Return the ENU frame at home."""

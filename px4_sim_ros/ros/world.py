@@ -209,9 +209,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     node_overrides.add_argument(parser)
     options = parser.parse_args(own_arguments(arguments))
     for name in options.nodes if options.run is None else ():
-        try:
-            graph.spec_of(name)
-        except KeyError:
+        if not graph.is_node(name):
             print(f"world: unknown node {name}; nodes are {', '.join(graph.NODES)}",
                   file=sys.stderr)
             return 2

@@ -9,7 +9,7 @@ import typing
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step.block import Block, BlockConfiguration
-from px4_sim_ros.step.graph import load
+from px4_sim_ros.step.graph import block_class
 
 
 def block_configuration(configuration: Configuration, name: str) -> BlockConfiguration[Parameters]:
@@ -38,7 +38,7 @@ def _make_block(configuration: Configuration, name: str, own_class: str, vehicle
         if is_warning:
             print(f'{vehicle}: {sentence}' if vehicle else sentence, file=sys.stderr, flush=True)
 
-    block_class = load(own_class or configuration.graph.nodes[name].block)
-    block: Block = block_class(block_configuration(configuration, name))
+    own = block_class(configuration.graph.nodes[name], own_class)
+    block: Block = own(block_configuration(configuration, name))
     block.log = print_warning
     return block

@@ -10,11 +10,13 @@ import typing
 
 from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean, shown, within
 from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.model.own_blocks import Entry, to_text
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
 from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.spec.files import Files, load_vehicle, settings_of
+from px4_sim_ros.spec.own_blocks import rows_of
 from px4_sim_ros.spec.parameter_files import (
     FlatParameters,
     absolute,
@@ -74,7 +76,7 @@ class Configuration:
     @functools.cached_property
     def graph(self) -> graph.Graph:
         """The nodes and topics."""
-        return graph.of_instances(self.world.node_counts)
+        return graph.of_world(self.world)
 
     def of_node(self, name: str, kind: type[_OwnParameters]) -> _OwnParameters:
         """Return the parameters of a node."""
@@ -150,15 +152,21 @@ def load_configuration(
     _check_shared_names(overrides.get('', {}))
     of_vehicle: dict[str, FlatParameters] = {}
     named = configured(_FIRST).world.scenario
+    entries: tuple[Entry, ...] = ()
     if lays_scenario and (scenario := files.scenario(named)) is not None:
+        entries = scenario.blocks
         laid |= settings_of(scenario)
         _check_alone(files, named, laid)
     is_of_file = vehicle is None
     if vehicle is None:
         vehicle = files.vehicle(configured(_FIRST).world.vehicle)
     of_vehicle |= _settings_of(vehicle)
+    # Those of a recording are there without their classes, which are imported when they run.
+    entries = vehicle.blocks + entries
+    if entries and 'blocks' not in (base or {}).get('', {}):
+        of_vehicle[''] |= {'blocks': to_text(rows_of(entries))}
     world = configured(_FIRST).world
-    names = graph.of_instances(world.node_counts).nodes
+    names = graph.of_world(world).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
     check_nodes(overrides, names)
     nodes = {node: configured(node) for node in names}
@@ -301,7 +309,7 @@ def _check_instances(node: str, world: WorldParameters) -> None:
             raise ParameterError(
                 f'instances.{kind} = {count}: must be at least {least} and at most'
                 f' {spec.instances}')
-    if node not in graph.of_instances(world.node_counts).nodes:
+    if node not in graph.of_world(world).nodes:
         kind = graph.spec_of(node).kind
         asks = _asked_for_by(kind)
         raise ParameterError(
@@ -340,15 +348,16 @@ def _check_joins(node: str, world: WorldParameters) -> None:
 
     It takes part in the steps of its own period, so it would miss what comes between them.
     """
-    nodes = graph.of_instances(world.node_counts)
+    nodes = graph.of_world(world)
     spec = nodes.nodes[node]
     if not spec.model:
         return
     own_us = world.period_us(node)
+    what = f'periods_us.{spec.kind}' if spec.kind in graph.NODES else f'block {node}: period_us'
     for name in spec.inputs:
         topic = nodes.topics[name]
         period_us = topic.period_us(world.step_us, world.periods_us)
         if own_us % period_us and period_us % own_us:
             raise ParameterError(
-                f'periods_us.{spec.kind} = {own_us}: must be a multiple or a divisor of'
+                f'{what} = {own_us}: must be a multiple or a divisor of'
                 f' periods_us.{topic.period} = {period_us}, because {node} joins {name}')

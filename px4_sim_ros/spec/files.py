@@ -3,12 +3,14 @@
 """Vehicles, missions and scenarios, by their names in `config` or by paths."""
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import typing
 
 import yaml
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.spec.own_blocks import in_folder
 from px4_sim_ros.spec.resources import named_file, parse_json, parse_yaml, read_text
 
 if typing.TYPE_CHECKING:
@@ -37,8 +39,12 @@ class Files:
 
     def vehicle(self, name: str) -> Vehicle:
         """Return a vehicle."""
-        found: Vehicle = self._object(
-            'vehicles', name, lambda owner, _, content: Vehicle.from_mapping(owner, content))
+        def read(owner: str, _: str, content: typing.Any) -> Vehicle:
+            vehicle = Vehicle.from_mapping(owner, content)
+            return dataclasses.replace(
+                vehicle, blocks=in_folder(vehicle.blocks, 'vehicles', name))
+
+        found: Vehicle = self._object('vehicles', name, read)
         return found
 
     def mission(self, name: str, scenario: str = NONE) -> Mission | None:
@@ -55,7 +61,12 @@ class Files:
 
     def scenario(self, name: str) -> Scenario | None:
         """Return a scenario; None for `none`."""
-        return None if name == NONE else self._object('scenarios', name, _read_scenario)
+        def read(*content: typing.Any) -> Scenario:
+            scenario = _read_scenario(*content)
+            return dataclasses.replace(
+                scenario, blocks=in_folder(scenario.blocks, 'scenarios', name))
+
+        return None if name == NONE else self._object('scenarios', name, read)
 
     def text(self, kind: Kind, name: str) -> str:
         """Return the text of a file, '' for `none`."""

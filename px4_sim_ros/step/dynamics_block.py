@@ -40,6 +40,8 @@ class DynamicsBlock(Block):
         self.battery_period_us = configuration.world.periods_us['battery']
         self._has_wake = WAKE in configuration.graph.topics
         self._wake_period_us = configuration.world.periods_us['wind']
+        topics = configuration.graph.topics
+        self._own_topics = [(name, topics[name].own_us) for name in configuration.graph.own_topics]
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._step_us = configuration.world.step_us
         self.past_fingerprints: collections.deque[tuple[int, str]] | None = None
@@ -92,6 +94,7 @@ class DynamicsBlock(Block):
         wind = inputs.get('wind')
         if self._has_faults:
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
+        self._note_own(time_us, inputs)
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
         outputs: Outputs = {'ground_truth/odom': truth}
@@ -105,11 +108,20 @@ class DynamicsBlock(Block):
             self.past_fingerprints.append((time_us, self.fingerprint))
         return outputs
 
-    def take_steps(self, rows: np.ndarray, time_us: int, *, is_valid: bool) -> Outputs:
+    def _note_own(self, time_us: int, inputs: Inputs) -> None:
+        """Take into the fingerprint what blocks of the user's have put out in the step before."""
+        for name, period_us in self._own_topics:
+            if name in inputs and is_due(time_us - self._step_us, period_us):
+                self._digest.update(inputs[name])
+
+    def take_steps(
+        self, rows: np.ndarray, time_us: int, before: Inputs, *, is_valid: bool,
+    ) -> Outputs:
         """Take in steps that compiled code has taken; return the outputs of the last one.
 
         :param rows: of each step, all of the motion's memory
         :param time_us: of the last one
+        :param before: the values of the step before them
         :raises DivergedError: the motion has left all bounds
         """
         outputs: Outputs = {
@@ -119,6 +131,7 @@ class DynamicsBlock(Block):
         if self._has_faults:
             self._faults.keep(BodyInputs(
                 tuple(rows[-1, 6:self.dynamics.arrays[0].state_at].tolist())))
+        self._note_own(time_us - (len(rows) - 1) * self._step_us, before)
         held = rows[:, :len(self.dynamics.inputs_and_state)]
         if self.past_fingerprints is None:
             self._digest.update(held.tobytes())

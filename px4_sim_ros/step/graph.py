@@ -10,9 +10,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import importlib.util
+import pathlib
+import sys
 import typing
 
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.timebase import instance_name, kind_and_index
+
+if typing.TYPE_CHECKING:       # a table needs neither
+    from px4_sim_ros.model.own_blocks import OwnBlockRow
+    from px4_sim_ros.model.world import WorldParameters
 
 # Where a sensor that is stopped says so, for each time at which it would have measured.
 ABSENCE = 'sensors/absence'
@@ -47,9 +55,12 @@ class Topic:
     instead: str = ''          # who publishes it in a graph that has such a node
     part_of: str = ''          # the topic whose value it carries a part of
     wanted_by: str = ''        # the node, or the feature, without which there is no such topic
+    own_us: int = 0            # the period of one that a block of the user's has added
 
     def period_us(self, step_us: int, periods_us: typing.Mapping[str, int]) -> int:
         """Return the period in microseconds."""
+        if self.own_us:
+            return self.own_us
         return step_us if self.period == EVERY_STEP else periods_us[self.period]
 
     @property
@@ -235,10 +246,23 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
 )}
 
 
+# A block of the user's: of one of a run its graph knows the rest.
+_OWN = NodeSpec('', 'own', 'px4_sim_ros.model.parameters:Parameters', model='own', optional=True)
+# It acts behind what measures, and before what speaks with the autopilot.
+_OWN_BEFORE = 'pilot'
+# What it may use, and what of that holds until the next is due.
+_FOR_OWN = tuple(name for name, topic in TOPICS.items() if topic.publisher in {
+    'wind', 'dynamics', 'scenario', *(kind for kind, spec in NODES.items() if spec.model)}
+    and topic.name not in (WAKE, 'joint_states', 'ground_truth/pose'))
+_HELD = tuple({name for spec in NODES.values() for name in spec.held})
+
+
 class Graph:
     """The nodes and topics of a run, with as many instances of each sensor as wanted."""
 
-    def __init__(self, instances: typing.Mapping[str, int]) -> None:
+    def __init__(
+        self, instances: typing.Mapping[str, int], own: typing.Iterable[OwnBlockRow] = (),
+    ) -> None:
         counts = {kind: instances.get(kind, 0 if spec.optional else 1)
                   for kind, spec in NODES.items()}
         self.topics: dict[str, Topic] = {}
@@ -251,17 +275,29 @@ class Graph:
                       for i in range(counts[topic.publisher] if is_wanted else 0)]
             copies[name] = [t.name for t in topics]
             self.topics |= {t.name: t for t in topics}
+        own_rows = {row.name: row for row in own}
+        own_nodes = {name: _own_node(row, self.topics) for name, row in own_rows.items()}
+        self.topics |= {row.topic: Topic(row.topic, row.type, name, own_us=row.period_us)
+                        for name, row in own_rows.items()}
+        added = tuple(row.topic for row in own_rows.values())
         self.nodes: dict[str, NodeSpec] = {}
         for kind, spec in NODES.items():
+            if kind == _OWN_BEFORE:
+                self.nodes |= own_nodes
             inputs = tuple(copy for name in spec.inputs for copy in copies[name])
+            previous = tuple(name for name in spec.previous if copies[name])
+            if kind == 'dynamics':     # the next step waits for them, and the fingerprint has them
+                inputs, previous = inputs + added, previous + added
+            elif kind == 'recorder':
+                inputs += added
             for index in range(counts[kind]):
                 name = instance_name(kind, index)
                 self.nodes[name] = dataclasses.replace(
-                    spec, name=name, inputs=inputs,
-                    previous=tuple(name for name in spec.previous if copies[name]))
+                    spec, name=name, inputs=inputs, previous=previous)
         self.instances = {
             kind: tuple(instance_name(kind, i) for i in range(count))
-            for kind, count in counts.items()}
+            for kind, count in counts.items()} | {name: (name,) for name in own_rows}
+        self.own_topics = added
         self.managed = tuple(name for name in self.nodes if name != 'manager')
         self.sensors = tuple(name for name, spec in self.nodes.items() if spec.model)
         self.blocks = tuple(name for name, spec in self.nodes.items() if spec.block)
@@ -282,34 +318,121 @@ class Graph:
                 for host, spec in self.nodes.items() if spec.beside not in self.nodes]
 
 
+def _own_node(row: OwnBlockRow, topics: typing.Mapping[str, Topic]) -> NodeSpec:
+    """Return the row of a block of the user's.
+
+    :raises ParameterError: its name, its topic or an input does not fit the graph
+    """
+    problem = ''
+    if row.name in NODES:
+        problem = f'name = {shown(row.name)}: is that of a node of the graph'
+    elif row.topic in topics or row.topic in TOPICS:
+        problem = f'topic = {shown(row.topic)}: another block publishes it'
+    for name in row.inputs:
+        known = [topic for topic, its in topics.items() if its.kind in _FOR_OWN]
+        if name not in known:
+            problem = (f'inputs = {shown(name)}: must be a topic of this graph that is there before'
+                       f' the autopilot: {", ".join(known)}')
+    if problem:
+        raise ParameterError(f'block {row.name}: {problem}')
+    return dataclasses.replace(
+        _OWN, name=row.name, block=row.path, model=row.path, inputs=row.inputs,
+        held=tuple(name for name in _HELD if name in row.inputs))
+
+
 @functools.cache
-def _graph(instances: tuple[tuple[str, int], ...]) -> Graph:
-    return Graph(dict(instances))
+def _graph(
+    instances: tuple[tuple[str, int], ...], own: tuple[OwnBlockRow, ...],
+) -> Graph:
+    return Graph(dict(instances), own)
 
 
 def of_instances(instances: typing.Mapping[str, int]) -> Graph:
     """Return the graph with as many of each sensor as wanted, the others as by default."""
-    return _graph(tuple(sorted(instances.items())))
+    return _graph(tuple(sorted(instances.items())), ())
+
+
+def of_world(world: WorldParameters, **counts: int) -> Graph:
+    """Return the graph that the parameters of the world ask for.
+
+    :param counts: how many there are of some kinds of nodes, whatever they ask for
+    """
+    return _graph(tuple(sorted((world.node_counts | counts).items())), world.own_blocks)
 
 
 def spec_of(node: str) -> NodeSpec:
-    """Return the row of a node's kind, under the node's own name."""
+    """Return the row of a node's kind, under the node's own name.
+
+    That of a block of the user's has what all of them have in common.
+    """
     kind, index = kind_and_index(node)
+    if kind not in NODES:
+        return dataclasses.replace(_OWN, name=node)
     if index >= NODES[kind].instances:
         raise KeyError(node)
     return dataclasses.replace(NODES[kind], name=node)
 
 
+def order_of(node: str) -> int:
+    """Return where a node stands among those of a step."""
+    kinds, kind = list(NODES), kind_and_index(node)[0]
+    return 2 * kinds.index(kind) if kind in NODES else 2 * kinds.index(_OWN_BEFORE) - 1
+
+
 def is_node(name: str) -> bool:
     """Return whether some graph has a node of a name."""
-    try:
-        spec_of(name)
-    except KeyError:
-        return False
-    return True
+    kind, index = kind_and_index(name)
+    return kind in NODES and index < NODES[kind].instances
 
 
 def load(path: str) -> typing.Any:
-    """Import what `module:Name` names."""
-    module, name = path.split(':')
-    return getattr(importlib.import_module(module), name)
+    """Import what `module:Name` names, or `file.py:Name`."""
+    module, name = path.rsplit(':', 1)
+    return getattr(_of_file(module) if module.endswith('.py') else
+                   importlib.import_module(module), name)
+
+
+def block_class(spec: NodeSpec, own_class: str = '') -> typing.Any:
+    """Return the class of a block.
+
+    :param own_class: `module:Class` in the place of the one of its row
+    :raises ParameterError: it is a block of the user's, whose class may not be imported
+    """
+    if is_node(spec.name):
+        return load(own_class or spec.block)
+    return own_block_class(f'block {spec.name}: class', spec.block)
+
+
+def own_block_class(owner: str, path: str) -> typing.Any:
+    """Return the class of a block of the user's.
+
+    :param owner: what to call it in an error sentence
+    :raises ParameterError: it may not be imported, or there is none
+    """
+    from px4_sim_ros.model.faults.actions import check_allowed
+    check_allowed(owner, path)
+    try:
+        return load(path)
+    except Exception as error:
+        raise ParameterError(f'{owner} = {shown(path)}: cannot be imported:'
+                             f' {type(error).__name__}: {error}') from error
+
+
+def _of_file(path: str) -> typing.Any:
+    """Return a file as a module, which is run once.
+
+    :raises OSError: there is no such file
+    """
+    file = pathlib.Path(path).resolve()
+    name = f'px4_sim_ros file {file}'
+    if name not in sys.modules:
+        found = importlib.util.spec_from_file_location(name, file)
+        assert found is not None and found.loader is not None, 'its name ends in .py'
+        module = importlib.util.module_from_spec(found)
+        sys.modules[name] = module         # dataclasses look there
+        try:
+            found.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

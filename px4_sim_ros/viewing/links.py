@@ -204,6 +204,8 @@ def sensor_links(configuration: Configuration) -> list[Link]:
         position_m = getattr(parameters, 'position_m', _CENTRE)
         attitude = mounting_rotation(getattr(parameters, 'mounting_deg', _CENTRE))
         for topic in configuration.graph.outputs(sensor):
+            if topic.own_us:
+                continue               # its class knows where it is
             frame = frame_of(topic, parameters)
             if frame not in (WORLD_FRAME, ODOM_FRAME, BODY_FRAME):
                 links.setdefault(frame, Link(

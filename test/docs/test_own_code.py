@@ -48,7 +48,8 @@ BARO_US = 20_000
 BEACON_ENU_M, BEACON_US, NOISE_M, SAMPLES = (30.0, 40.0, 2.0), 100_000, 0.3, 30
 
 
-SENSOR, NODE = re.findall(r'```python\n(.*?)```', (DOCS / 'own_code.md').read_text('utf-8'), re.S)
+SENSOR, NODE, ADDED = re.findall(
+    r'```python\n(.*?)```', (DOCS / 'own_code.md').read_text('utf-8'), re.S)
 
 
 @pytest.fixture
@@ -59,9 +60,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize('code, most', [(SENSOR, 30), (NODE, 40)], ids=['sensor', 'node'])
+@pytest.mark.parametrize('code, most', [(SENSOR, 30), (NODE, 40), (ADDED, 32)],
+                         ids=['sensor', 'node', 'added'])
 def test_the_code_is_short(code, most):
     assert len(code.splitlines()) <= most
+
+
+def test_the_added_block_is_that_of_the_examples():
+    assert (EXAMPLES / 'sun_sensor.py').read_text().endswith(f'Apache-2.0\n{ADDED}')
 
 
 # The sensor.

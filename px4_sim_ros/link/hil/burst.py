@@ -488,7 +488,7 @@ class Bursts:
     def motion_now(self, begun: int, last_us: int) -> Outputs:
         """Return the outputs of the motion in the last step."""
         return self._dynamics.take_steps(
-            self.arrays.rows[:begun, :self._size], last_us,
+            self.arrays.rows[:begun, :self._size], last_us, self._given.values,
             is_valid=self.numbers[code.ENDED] != code.DIVERGED)
 
     def output(self, slot: BlockSlot, numbers: np.ndarray, time_us: int) -> Outputs:

@@ -16,14 +16,15 @@ from px4_sim_ros.model.faults.actions import (
     read_action,
 )
 from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.model.own_blocks import Entry, read_entries
 from px4_sim_ros.model.parameters import number, unknown_key_error
 from px4_sim_ros.model.scenario.condition import Condition, read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation, time_us
 from px4_sim_ros.model.timebase import US_PER_S
 
 _EVENT_KEYS = 'name', 'at_s', 'when', 'for_s', 'refused'
-_KEYS = ('vehicle', 'mission', 'seed', 'place', 'weather', 'set', 'px4', 'actions', 'events',
-         'expect', 'end')
+_KEYS = ('vehicle', 'mission', 'seed', 'place', 'weather', 'set', 'px4', 'blocks', 'actions',
+         'events', 'expect', 'end')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Scenario:
         default_factory=dict)
     """Parameters by node, '' meaning all nodes: vehicle, place, weather, seed and mission."""
     px4_parameters: typing.Mapping[str, float] = dataclasses.field(default_factory=dict)
+    blocks: tuple[Entry, ...] = ()     # of the user's, that are added to the step
 
     def check(self, subject: Subject, file: str) -> None:
         """Check that all actions fit the vehicle and the nodes of the run.
@@ -120,7 +122,8 @@ class Scenario:
                   enumerate(_list(f'{owner}: expect', content.get('expect')))),
             _end(f'{owner}: end', content.get('end'), names), mission, settings,
             {str(key): number(f'{owner}: px4.{key}', value) for key, value in
-             _mapping(f'{owner}: px4', content.get('px4')).items()})
+             _mapping(f'{owner}: px4', content.get('px4')).items()},
+            read_entries(f'{owner}: blocks', content.get('blocks', [])))
 
 
 def _mapping(owner: str, content: typing.Any) -> dict[typing.Any, typing.Any]:

@@ -11,6 +11,7 @@ import typing
 
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.own_blocks import Entry, read_entries
 from px4_sim_ros.model.parameters import Parameters, number, parameter
 from px4_sim_ros.model.vehicle.checks import check_parts
 from px4_sim_ros.model.vehicle.elements import Motor, Servo, Stepping, Surface, Wheel
@@ -143,6 +144,8 @@ class Vehicle:
     wheels: tuple[Wheel, ...] = ()
     motors: tuple[Motor, ...] = ()
     stepping: Stepping | None = None
+    blocks: tuple[Entry, ...] = ()
+    """Those of the user's that are added to the step."""
 
     @classmethod
     def from_mapping(cls, owner: str, content: typing.Any) -> Vehicle:
@@ -176,6 +179,7 @@ class Vehicle:
             'wheels': functools.partial(_parts, Wheel),
             'motors': functools.partial(_parts, Motor),
             'stepping': Stepping.from_mapping,
+            'blocks': read_entries,
         }
         vehicle = cls(**{
             name: section(name, read) for name, read in readers.items() if name in content})

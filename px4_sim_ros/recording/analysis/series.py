@@ -154,7 +154,9 @@ class SeriesCollector:
 
     def __init__(self, nodes: Graph, topics: typing.Container[str] | None = None) -> None:
         kinds = {name: topic.kind for name, topic in nodes.topics.items()}
-        self._topics, self._known = topics, {*TOPICS, *nodes.topics, *RECORDED}
+        self._topics = topics
+        self._known = {*TOPICS, *nodes.topics, *RECORDED}.difference(nodes.own_topics)
+        self._own = [name for name in nodes.own_topics if topics is None or name in topics]
         if 'pilot' in nodes.nodes:
             kinds |= {name: name for name in _BESIDE}
         self._reads = {name: FIELDS[kind] for name, kind in kinds.items()
@@ -165,7 +167,7 @@ class SeriesCollector:
 
     @property
     def topics(self) -> list[str]:
-        return list(self._reads)
+        return list(dict.fromkeys([*self._reads, *self._own]))
 
     def __contains__(self, topic: str) -> bool:
         """Return whether messages of a topic are wanted."""
@@ -232,8 +234,8 @@ def _numbers(message: typing.Any, path: str = '') -> dict[str, _Read]:
     found: dict[str, _Read] = {}
     for field in dataclasses.fields(message):
         value, name = getattr(message, field.name), f'{path}{field.name}'
-        if field.name.isupper():
-            continue                           # a constant
+        if field.name.isupper() or (not path and field.name == 'header'):
+            continue                           # a constant, or the time that a row has
         if dataclasses.is_dataclass(value):
             found |= _numbers(value, f'{name}.')
         elif isinstance(value, (bool, int, float)):

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import importlib.metadata
 import pathlib
 import platform
+import sys
 import typing
 
 import yaml
 
 from px4_sim_ros import __version__
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.own_blocks import OwnBlockRow
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
@@ -66,7 +69,9 @@ class RunDescription:
         """Describe a run before it begins."""
         return cls(schema.VERSION, mode, autopilot, namespace.strip('/'), *configuration.texts,
                    flat_parameters(configuration), versions() | {
-                       f'{_NODE}{name}': path for name, path in (own_classes or {}).items()},
+                       f'{_NODE}{name}': path for name, path in (own_classes or {}).items()} | {
+                       f'block {row.name}': _code_of(row)
+                       for row in configuration.world.own_blocks},
                    *presence, dict(px4 or {}))
 
     @property
@@ -88,7 +93,7 @@ class RunDescription:
     @functools.cached_property
     def graph(self) -> graph.Graph:
         """The nodes and topics of the run."""
-        return graph.of_instances(self.world.node_counts)
+        return graph.of_world(self.world)
 
     def configuration(
         self, overrides: typing.Mapping[str, FlatParameters],
@@ -201,6 +206,13 @@ def with_run_file(configuration: Configuration, path: pathlib.Path) -> Configura
     recorder = dataclasses.replace(
         configuration.of_node('recorder', RecorderParameters), run_file=str(path))
     return configuration.with_node('recorder', recorder)
+
+
+def _code_of(row: OwnBlockRow) -> str:
+    """Return the class of a block of the user's, and a digest of the file that it is in."""
+    found = graph.own_block_class(f'block {row.name}: class', row.path)
+    file = pathlib.Path(sys.modules[found.__module__].__file__ or '')
+    return f'{row.path} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}'
 
 
 def versions() -> dict[str, str]:

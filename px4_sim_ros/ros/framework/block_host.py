@@ -11,12 +11,11 @@ import time
 import typing
 
 from px4_sim_ros.messages.publications import Publications
-from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.px4.shared_core import SharedCore
 from px4_sim_ros.spec.files import Files
-from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
+from px4_sim_ros.step.graph import ABSENCE, Graph, Topic, order_of, qualified, spec_of
 from px4_sim_ros.step.lane import NO_NODES, Lane, Output
 from px4_sim_ros.step.presence import PresenceSchedule
 from px4_sim_ros.step.runner import ALL_NODES, Runner
@@ -67,8 +66,7 @@ class BlockHost:
 
         :param driver: of the clock, if the manager is in this process
         """
-        kinds = list(NODES)
-        nodes = sorted(nodes, key=lambda node: kinds.index(kind_and_index(node.get_name())[0]))
+        nodes = sorted(nodes, key=lambda node: order_of(node.get_name()))
         vehicles = dict.fromkeys(node.vehicle for node in nodes)
         self.nodes = {
             qualified(vehicle, node.get_name()): node

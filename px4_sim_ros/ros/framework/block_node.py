@@ -14,10 +14,8 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from px4_sim_ros.messages import codecs
-from px4_sim_ros.messages.codec import Decoder
 from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
-from px4_sim_ros.messages.texts import TextDecoder
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros.framework import qos
@@ -68,7 +66,7 @@ class BlockNode(GraphNode):
             raise ParameterError(
                 f'{self.spec.name}: parameters that all nodes share cannot change within a run')
         name, files = self.spec.name, self._host.files[self.vehicle]
-        block: Block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
+        block: Block = graph.block_class(self.spec, self._own_class)(BlockConfiguration(
             name, nodes, world, files.vehicle(world.vehicle), configuration.own,
             files.mission(world.mission, world.scenario) if name == 'pilot' else None,
             files.scenario(world.scenario) if name == 'scenario' else None))
@@ -159,7 +157,9 @@ class BlockNode(GraphNode):
 
     # The step.
 
-    def _on_message(self, name: str, read: Decoder | TextDecoder, data: bytes) -> None:
+    def _on_message(
+        self, name: str, read: typing.Callable[[bytes], typing.Any], data: bytes,
+    ) -> None:
         self._put(name, serialised_stamp_us(data), functools.partial(read, data))
 
     def _put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:

@@ -122,7 +122,7 @@ class GraphNode(parameters.ParameterValidation, StrictLifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters and make publishers and subscriptions."""
         configuration = parameters.read(self, self.spec.name)
-        nodes = graph.of_instances(configuration.world.node_counts)
+        nodes = graph.of_world(configuration.world)
         self.spec = nodes.nodes[self.spec.name]
         self.configure(configuration, nodes)
         self.configuration = configuration

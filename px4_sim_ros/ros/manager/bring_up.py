@@ -104,7 +104,7 @@ class BringUp:
         self._lost = [node for node in self.nodes if node.name == 'recorder']
         self.nodes[:] = [node for node in self.nodes if node.name != 'recorder']
         self.members[:] = [member._replace(
-            graph=graph.of_instances(member.world.node_counts | {'recorder': 0}))
+            graph=graph.of_world(member.world, recorder=0))
             for member in self.members]
 
     def was_dropped(self, name: str) -> bool:

@@ -128,7 +128,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
             None if encounters is None else EncounterWatch(
                 self, host, encounters, self.publish_line))
         self._bring_up = BringUp(
-            self, vehicles or [GraphVehicle('', graph.of_instances(world.node_counts), world)],
+            self, vehicles or [GraphVehicle('', graph.of_world(world), world)],
             self.driver, self._encounters)
         self.vehicle_control = None if not vehicles else VehicleControl(
             self, self, host.runner, self.driver, self._bring_up.nodes,

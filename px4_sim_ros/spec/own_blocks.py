@@ -1,0 +1,68 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of the user's that a vehicle file adds to the step: its section `blocks`."""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import sys
+import typing
+
+from px4_sim_ros.model.errors import ParameterError, shown
+from px4_sim_ros.model.own_blocks import Entry, OwnBlockRow
+from px4_sim_ros.spec.resources import named_file
+from px4_sim_ros.step import graph, side_topics
+
+
+def in_folder(entries: typing.Sequence[Entry], kind: str, name: str) -> tuple[Entry, ...]:
+    """Return blocks whose files are looked for in the folder of the file that names them.
+
+    :param kind: of that file, as `named_file` has it
+    """
+    if not entries:
+        return ()
+    try:
+        folder = named_file(kind, name).parent
+    except ParameterError:             # it is no file, or is no longer there
+        folder = pathlib.Path()
+    return tuple({**entry, 'class': str(folder / entry['class'])}
+                 if entry['class'].partition(':')[0].endswith('.py') else entry
+                 for entry in entries)
+
+
+def rows_of(entries: typing.Iterable[Entry]) -> tuple[OwnBlockRow, ...]:
+    """Import the classes of blocks; return what the graph has to know of them.
+
+    :raises ParameterError: naming the block and what is allowed
+    """
+    rows: list[OwnBlockRow] = []
+    for entry in entries:
+        rest = dict(entry)
+        path = rest.pop('class')
+        name = str(rest.pop('name', _name_of(path)))
+        row = _class(f'block {name}: class', path).row(name, path, rest)
+        for key, text in ('name', row.name), ('topic', row.topic):
+            taken = (text in side_topics.BESIDE or text in side_topics.VIEWED) and key == 'topic'
+            if taken or any(getattr(other, key) == text for other in rows):
+                raise ParameterError(f'block {name}: {key} = {shown(text)}: is taken')
+        rows.append(row)
+    return tuple(rows)
+
+
+def _name_of(path: str) -> str:
+    """Return the name of a class as one of a node: `SunSensor` becomes `sun_sensor`."""
+    return re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', path.rpartition(':')[2]).lower()
+
+
+def _class(owner: str, path: str) -> typing.Any:
+    if not re.fullmatch(r'.+:\w+', path):
+        raise ParameterError(f'{owner} = {shown(path)}: must be file.py:Class or module:Class')
+    # Only `python -m` has put the current folder there.
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    found = graph.own_block_class(owner, path)
+    # It is in a room above this one.
+    if not (isinstance(found, type) and 'OwnBlock' in [its.__name__ for its in found.__mro__[1:]]):
+        raise ParameterError(f'{owner} = {shown(path)}: must be a subclass of px4_sim_ros.OwnBlock')
+    return found

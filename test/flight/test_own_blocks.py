@@ -1,0 +1,261 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A block of the user's that is added: in lockstep, recorded, replayed, in the fingerprint."""
+import csv
+import math
+import os
+import pathlib
+import re
+import shutil
+
+import instances
+import numpy as np
+import pytest
+from commands import here, run
+from scipy.spatial.transform import Rotation
+
+from px4_sim_ros import Flight
+from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.model.own_blocks import from_text
+from px4_sim_ros.recording.analysis.comparison import compare_bags
+from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.spec.flight_spec import MODES
+from px4_sim_ros.spec.resources import config_directory
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PERIOD_S, AZIMUTH_DEG, ELEVATION_DEG, NOISE = 0.05, 120.0, 30.0, 0.01
+# 20 Hz are a whole number of steps of 2 ms.
+SUN = f'''
+stepping: {{step_us: 2000, substeps: 2}}
+blocks:
+  - {{class: 'sun_sensor.py:SunSensor', period_us: 50000, azimuth_deg: {AZIMUTH_DEG:g},
+     elevation_deg: {ELEVATION_DEG}}}
+'''
+HOP = {'mission': [{'take_off': {'up_m': 1.5}},
+                   {'go_to': {'north_m': 0.0, 'east_m': 1.0, 'up_m': 1.5}}, {'land': {}}],
+       'weather': {'wind': 'dryden'}}
+HOP_FILE = '''
+mission:
+  - take_off: {up_m: 0.5}
+  - land: {}
+weather: {wind: dryden}
+'''
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with the sensor of the examples, a vehicle with it, and a flight."""
+    shutil.copy(ROOT / 'examples' / 'sun_sensor.py', tmp_path)
+    write_vehicle(tmp_path, SUN)
+    (tmp_path / 'hop.yaml').write_text(HOP_FILE)
+    return tmp_path
+
+
+def write_vehicle(folder, more):
+    iris = (config_directory() / 'vehicles' / 'iris.yaml').read_text()
+    (folder / 'mine.yaml').write_text(iris + more)
+
+
+def fly(folder, instance, **how):
+    """Fly in this process."""
+    return Flight(vehicle=str(folder / 'mine.yaml'), scenario=HOP, instance=instance, **how).fly()
+
+
+def test_its_class_is_short():
+    code = (ROOT / 'examples' / 'sun_sensor.py').read_text()
+    assert len(code[code.index('class '):].splitlines()) <= 30
+
+
+@pytest.mark.process
+def test_it_flies_in_all_modes_and_is_replayed(folder, instance):
+    bags, fingerprints = {}, set()
+    for mode in MODES:
+        flown = run('fly', '--mode', mode, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml',
+                    '--record', mode, '--instance', instance, cwd=folder)
+        assert flown.returncode == 0, flown.stdout + flown.stderr
+        fingerprints.add(re.search(r'^fingerprint +(\w+)', flown.stdout, re.M)[1])
+        bags[mode] = BagReader(folder / mode)
+    assert len(fingerprints) == 1
+    for mode in MODES[1:]:
+        found = compare_bags(bags['core'], bags[mode])
+        assert found.identical and 'sun' in found.topics and found.topics['sun'].equal > 100
+    version = bags['core'].run.versions['block sun_sensor']
+    assert re.fullmatch('sun_sensor.py:SunSensor [0-9a-f]{16}', version)
+    assert_replayed(folder)
+    assert_exported(folder)
+    assert (code := run('report', 'core', '-o', 'core.html', cwd=folder)).returncode == 0, code
+
+
+def assert_replayed(folder):
+    allow = '--allow', 'sun_sensor.py:SunSensor'
+    refused = run('replay', 'core', cwd=folder)
+    assert (refused.returncode, refused.stderr) == (
+        2, "replay: block sun_sensor: class = 'sun_sensor.py:SunSensor': data may not import a"
+        f' class that you have not allowed; {" ".join(allow)} allows it\n')
+    for mode in 'core', 'composed':
+        again = run('replay', 'core', '--mode', mode, *allow, cwd=folder)
+        assert again.returncode == 0, again.stdout + again.stderr
+        assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
+    reflown = run('refly', 'core', *allow, cwd=folder)
+    assert reflown.returncode == 0, reflown.stdout + reflown.stderr
+
+
+def assert_exported(folder):
+    exported = run('export', 'core', '-o', 'tables', cwd=folder)
+    assert exported.returncode == 0, exported.stderr
+    with open(folder / 'tables' / 'sun.csv') as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ['time_s', 'vector.x', 'vector.y', 'vector.z']
+
+
+@pytest.mark.slow
+def test_it_turns_with_the_vehicle_and_is_in_the_fingerprint(folder, instance):
+    """Against the rotation of another library, in the recorded attitude."""
+    result = fly(folder, instance)
+    sun, truth = result.table('sun'), result.table()
+    times_s = sun['time_s']
+    assert times_s == pytest.approx(PERIOD_S * np.arange(1, len(times_s) + 1))
+    assert len(times_s) == int(result.summary()['sim_time_s'] / PERIOD_S)
+    at = np.searchsorted(truth['time_s'], times_s - 1e-6)
+    attitude = Rotation.from_quat(np.stack(
+        [truth[f'attitude_wxyz.{axis}'][at] for axis in 'xyzw'], axis=1))
+    azimuth, up = math.radians(AZIMUTH_DEG), math.radians(ELEVATION_DEG)
+    exact = attitude.inv().apply([math.cos(up) * math.sin(azimuth),
+                                  math.cos(up) * math.cos(azimuth), math.sin(up)])
+    errors = np.stack([sun[f'vector.{axis}'] for axis in 'xyz'], axis=1) - exact
+    assert np.std(errors) == pytest.approx(NOISE, rel=0.15)
+    assert np.ptp(exact[:, 2]) > 0.02                      # it has tilted
+    assert fly(folder, instance).fingerprint == result.fingerprint
+    # The flight is the same with another sensor, and the fingerprint is not.
+    write_vehicle(folder, SUN.replace(f'{AZIMUTH_DEG:g}', '121'))
+    other = fly(folder, instance)
+    assert other.fingerprint != result.fingerprint
+    assert np.array_equal(other.table()['position_m.z'], truth['position_m.z'])
+
+
+@pytest.mark.slow
+def test_two_of_one_class_and_one_of_a_scenario(folder, instance, monkeypatch):
+    monkeypatch.chdir(folder)
+    write_vehicle(folder, '''
+blocks:
+  - {class: 'sun_sensor.py:SunSensor', name: left, topic: left/sun, noise: 0}
+''')
+    more = [{'class': 'sun_sensor:SunSensor', 'noise': 0, 'name': 'right', 'topic': 'right/sun'}]
+    result = Flight(vehicle='mine.yaml', scenario=HOP | {'blocks': more}, instance=instance).fly()
+    left, right = (result.table(f'{side}/sun') for side in ('left', 'right'))
+    assert len(left['time_s']) > 50
+    assert all(np.array_equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.slow
+def test_steps_taken_at_once_end_where_it_is_due(folder, instance, monkeypatch):
+    """The same flight step by step, with measurements of each pace that there may be."""
+    from px4_sim_ros.step.runner import Runner
+    at_once = fly(folder, instance, record=folder / 'at_once')
+    run_ahead, counts = Runner._run_ahead, []
+    monkeypatch.setattr(Runner, '_run_ahead', lambda *arguments: counts.append(1))
+    by_step = fly(folder, instance, record=folder / 'by_step')
+    monkeypatch.setattr(Runner, '_run_ahead', run_ahead)
+    assert counts and at_once.fingerprint == by_step.fingerprint
+    assert compare_bags(BagReader(folder / 'at_once'), BagReader(folder / 'by_step')).identical
+
+
+@pytest.mark.px4
+def test_px4_flies_with_it(folder):
+    write_vehicle(folder, "blocks: [{class: 'sun_sensor.py:SunSensor'}]\n")
+    result = fly(folder, instances.of_px4(), autopilot='px4', px4_dir=os.environ['PX4_DIR'])
+    assert result.has_succeeded and len(result.table('sun')['time_s']) > 100
+
+
+# Bad input.
+
+BROKEN = '''
+from geometry_msgs.msg import Point, PointStamped
+from px4_sim_ros import OwnBlock
+
+class Broken(OwnBlock):
+    topic, message = 'broken', PointStamped
+    def measure(self, time_us, inputs):
+        if time_us == 100_000:
+            return 1 // 0
+        return PointStamped()
+
+class Headless(Broken):
+    message = Point
+
+class Another(Broken):
+    def measure(self, time_us, inputs):
+        return Point()
+
+class Late(Broken):
+    inputs = 'actuators/command',
+'''
+
+
+@pytest.mark.parametrize('entry, sentence', [
+    ('{}', r'blocks\[0\] = \{\}: must be a mapping with a class, file.py:Class or module:Class'),
+    ('{class: sun_sensor}', "block sun_sensor: class = 'sun_sensor': must be file.py:Class or"),
+    ("{class: 'none.py:Mine'}", r"block mine: class = '.*none.py:Mine': cannot be imported:"
+     ' FileNotFoundError'),
+    ("{class: 'sun_sensor.py:Moon'}", "block moon: class = '.*': cannot be imported:"
+     " AttributeError: .* has no attribute 'Moon'"),
+    ("{class: 'pathlib:Path'}", 'must be a subclass of px4_sim_ros.OwnBlock'),
+    ("{class: 'sun_sensor.py:SunSensor', period_us: 50000}",
+     'block sun_sensor: period_us = 50000: must be a multiple of step_us = 4000; the nearest valid'
+     ' values are 48000 and 52000 us'),
+    ("{class: 'sun_sensor.py:SunSensor', period_us: 0}", 'must be a whole number greater than 0'),
+    ("{class: 'sun_sensor.py:SunSensor', topic: mag}",
+     "block sun_sensor: topic = 'mag': another block publishes it"),
+    ("{class: 'sun_sensor.py:SunSensor', topic: /sun}", "topic = '/sun': must be lower-case"),
+    ("{class: 'sun_sensor.py:SunSensor', topic: sim/status}", "'sim/status': is taken"),
+    ("{class: 'sun_sensor.py:SunSensor', name: gps}", 'is that of a node of the graph'),
+    ("{class: 'sun_sensor.py:SunSensor', name: sun_1}", 'ends as further instances of a sensor do'),
+    ("{class: 'sun_sensor.py:SunSensor', azimut_deg: 3}",
+     'block sun_sensor.azimut_deg: unknown parameter; did you mean azimuth_deg'),
+    ("{class: 'sun_sensor.py:SunSensor', noise: much}",
+     "block sun_sensor: noise = 'much': must be a number"),
+    ("{class: 'broken.py:Headless'}", 'must be a class of messages that begin with a header'),
+    ("{class: 'broken.py:Late'}", "block late: inputs = 'actuators/command': must be a topic of"
+     ' this graph that is there before the autopilot: ground_truth/odom'),
+])
+def test_bad_input_is_one_sentence(entry, sentence, folder):
+    (folder / 'broken.py').write_text(BROKEN)
+    write_vehicle(folder, f'blocks: [{entry}]\n')
+    refused = here('fly', '--mode', 'core', '--vehicle', folder / 'mine.yaml')
+    assert refused.returncode == 2 and refused.stderr.count('\n') == 1
+    assert re.search(sentence, refused.stderr), refused.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name, sentence', [
+    ('Broken', r'block broken: t = 0\.100000 s: ZeroDivisionError: .* \(.*broken\.py, line 9\)'),
+    ('Another', r'block another: t = 0\.020000 s: measure has returned a Point: must be a'
+     ' geometry_msgs/msg/PointStamped or None')])
+def test_an_error_in_it_names_it_and_the_time(name, sentence, folder, instance):
+    (folder / 'broken.py').write_text(BROKEN)
+    write_vehicle(folder, f"blocks: [{{class: 'broken.py:{name}'}}]\n")
+    with pytest.raises(RunError, match=sentence):
+        fly(folder, instance)
+
+
+@pytest.mark.process
+def test_an_error_in_it_ends_the_graph(folder, instance):
+    (folder / 'broken.py').write_text(BROKEN)
+    write_vehicle(folder, "blocks: [{class: 'broken.py:Broken'}]\n")
+    flown = run('fly', '--mode', 'separate', '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml',
+                '--instance', instance, cwd=folder)
+    assert flown.returncode == 1
+    assert 'block broken: t = 0.100000 s: ZeroDivisionError' in flown.stderr
+
+
+@pytest.mark.parametrize('text', ['no JSON', '[1]', '[{"name": "sun"}]', '{"name": 1}'])
+def test_a_recording_that_is_damaged_is_refused(text):
+    with pytest.raises(ParameterError, match='must be what the section blocks of a vehicle file'):
+        from_text(text)
+
+
+def test_a_recording_names_standard_messages_only():
+    row = ('[{"name": "sun", "path": "a:B", "topic": "sun", "type": "os/msg/path", "period_us": 1,'
+           ' "inputs": [], "values": "{}"}]')
+    with pytest.raises(ParameterError, match="block sun: message = 'os/msg/path': must be"):
+        from_text(row)
