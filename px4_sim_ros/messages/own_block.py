@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of a block of the user's that is added to the step: it publishes a message of its own.
 
-Its value is the serialised message, so it is the same in all modes, and nobody changes it later.
+Its value is the serialised message, so it is the same in all modes, and does not change later.
 """
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class OwnBlock(Block):
     def row(
         cls, name: str, path: str, given: typing.Mapping[str, typing.Any],
     ) -> OwnBlockRow:
-        """Return what the graph has to know of it, from what a vehicle file says.
+        """Return its row in the graph, from what a vehicle file says.
 
         :raises ParameterError: naming the block and what is allowed
         """

@@ -32,7 +32,7 @@ def in_folder(entries: typing.Sequence[Entry], kind: str, name: str) -> tuple[En
 
 
 def rows_of(entries: typing.Iterable[Entry]) -> tuple[OwnBlockRow, ...]:
-    """Import the classes of blocks; return what the graph has to know of them.
+    """Import the classes of blocks; return their rows.
 
     :raises ParameterError: naming the block and what is allowed
     """
@@ -45,7 +45,7 @@ def rows_of(entries: typing.Iterable[Entry]) -> tuple[OwnBlockRow, ...]:
         for key, text in ('name', row.name), ('topic', row.topic):
             taken = (text in side_topics.BESIDE or text in side_topics.VIEWED) and key == 'topic'
             if taken or any(getattr(other, key) == text for other in rows):
-                raise ParameterError(f'block {name}: {key} = {shown(text)}: is taken')
+                raise ParameterError(f'block {name}: {key} = {shown(text)}: must be one that no other has')
         rows.append(row)
     return tuple(rows)
 

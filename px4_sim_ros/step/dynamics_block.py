@@ -94,7 +94,8 @@ class DynamicsBlock(Block):
         wind = inputs.get('wind')
         if self._has_faults:
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
-        self._note_own(time_us, inputs)
+        if self._own_topics:
+            self._note_own(time_us, inputs)
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
         outputs: Outputs = {'ground_truth/odom': truth}
@@ -131,7 +132,8 @@ class DynamicsBlock(Block):
         if self._has_faults:
             self._faults.keep(BodyInputs(
                 tuple(rows[-1, 6:self.dynamics.arrays[0].state_at].tolist())))
-        self._note_own(time_us - (len(rows) - 1) * self._step_us, before)
+        if self._own_topics:
+            self._note_own(time_us - (len(rows) - 1) * self._step_us, before)
         held = rows[:, :len(self.dynamics.inputs_and_state)]
         if self.past_fingerprints is None:
             self._digest.update(held.tobytes())

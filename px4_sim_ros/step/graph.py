@@ -325,9 +325,9 @@ def _own_node(row: OwnBlockRow, topics: typing.Mapping[str, Topic]) -> NodeSpec:
     """
     problem = ''
     if row.name in NODES:
-        problem = f'name = {shown(row.name)}: is that of a node of the graph'
+        problem = f'name = {shown(row.name)}: is that of a node of the graph; give it another'
     elif row.topic in topics or row.topic in TOPICS:
-        problem = f'topic = {shown(row.topic)}: another block publishes it'
+        problem = f'topic = {shown(row.topic)}: another block publishes it; give it another name'
     for name in row.inputs:
         known = [topic for topic, its in topics.items() if its.kind in _FOR_OWN]
         if name not in known:
@@ -424,7 +424,7 @@ def _of_file(path: str) -> typing.Any:
     :raises OSError: there is no such file
     """
     file = pathlib.Path(path).resolve()
-    name = f'px4_sim_ros file {file}'
+    name = str(file)
     if name not in sys.modules:
         found = importlib.util.spec_from_file_location(name, file)
         assert found is not None and found.loader is not None, 'its name ends in .py'

@@ -207,7 +207,7 @@ class Late(Broken):
     ("{class: 'sun_sensor.py:SunSensor', topic: mag}",
      "block sun_sensor: topic = 'mag': another block publishes it"),
     ("{class: 'sun_sensor.py:SunSensor', topic: /sun}", "topic = '/sun': must be lower-case"),
-    ("{class: 'sun_sensor.py:SunSensor', topic: sim/status}", "'sim/status': is taken"),
+    ("{class: 'sun_sensor.py:SunSensor', topic: sim/status}", "'sim/status': must be one that no other has"),
     ("{class: 'sun_sensor.py:SunSensor', name: gps}", 'is that of a node of the graph'),
     ("{class: 'sun_sensor.py:SunSensor', name: sun_1}", 'ends as further instances of a sensor do'),
     ("{class: 'sun_sensor.py:SunSensor', azimut_deg: 3}",
