@@ -45,7 +45,8 @@ def rows_of(entries: typing.Iterable[Entry]) -> tuple[OwnBlockRow, ...]:
         for key, text in ('name', row.name), ('topic', row.topic):
             taken = (text in side_topics.BESIDE or text in side_topics.VIEWED) and key == 'topic'
             if taken or any(getattr(other, key) == text for other in rows):
-                raise ParameterError(f'block {name}: {key} = {shown(text)}: must be one that no other has')
+                raise ParameterError(
+                    f'block {name}: {key} = {shown(text)}: must be one that no other has')
         rows.append(row)
     return tuple(rows)
 
