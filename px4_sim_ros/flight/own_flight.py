@@ -18,6 +18,7 @@ from px4_sim_ros.flight import autopilots, instances
 from px4_sim_ros.flight.flight import Flight as _Flight
 from px4_sim_ros.flight.flight import Listener
 from px4_sim_ros.link.hil.line import AUTOPILOTS
+from px4_sim_ros.link.pilot.scenario_mavlink import check_event
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
@@ -94,6 +95,16 @@ class Flight(_Flight):
             spec = dataclasses.replace(spec, in_process=True)
         super().__init__(spec, path, listener)
         weakref.finalize(self.result, shutil.rmtree, path, ignore_errors=True)
+
+    def do(self, event: typing.Mapping[str, typing.Any], vehicle: str = '') -> str:
+        """Let the scenario do something more from the next step on; return the event's name.
+
+        :param event: as a scenario file has it; without a time it begins at once
+        :raises ParameterError: it does not fit the flight, which has to have a scenario
+        """
+        if self.spec.first.scenario is None:
+            raise ParameterError("do: the flight has no scenario; name one, such as 'by_hand'")
+        return self.scenario(vehicle).do(dict(event), check_event)
 
     def close(self) -> None:
         """End all that was started, and free the instance; a second time nothing happens."""

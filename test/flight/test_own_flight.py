@@ -49,6 +49,26 @@ def test_it_is_the_flight_of_the_command(instance, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_fault_and_a_wind_are_given_by_hand(instance):
+    with Flight(scenario='by_hand', mission='hover', instance=instance) as flight:
+        flight.run(lambda situation: situation.height_m > 2.0)
+        assert flight.do({'name': 'leak', 'sensor_bias': {
+            'sensor': 'barometer', 'value': -50}}) == 'leak'
+        assert flight.do({'wind': {'speed_m_s': 3.0, 'from_deg': 90}, 'for_s': 1}) == 'hand_1'
+        with pytest.raises(ParameterError, match='motor = 9: must be at most 4'):
+            flight.do({'motor_off': {'motor': 9}})
+        flight.run(lambda situation: situation.time_us >= 8_000_000)
+    result = flight.end()
+    wind = result.table('wind')
+    assert np.max(-wind['velocity_m_s.x']) == pytest.approx(3.0)
+    assert [event['event'].partition(':')[0] for event in result.events][:3] == [
+        'leak', 'hand_1', 'hand_1 ends'] and not result.summary()['repeatable']
+    with (Flight(mission='hover', instance=instance) as flight,
+          pytest.raises(ParameterError, match='the flight has no scenario; name one')):
+        flight.do({'motor_off': {'motor': 1}})
+
+
+@pytest.mark.slow
 def test_tables_are_those_of_the_recording(instance, tmp_path):
     flight = Flight(scenario=HOP, instance=instance, record=tmp_path / 'bag')
     result = flight.fly()

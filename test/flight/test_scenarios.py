@@ -357,12 +357,27 @@ def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
         said = wait_for_line(process, 'leak: sensor_bias: sensor barometer, value -50')
         assert here('fault', 'clear', 'event=leak').stdout == 'hand_1\n'
         said += wait_for_line(process, 'leak ends')
+        blown = here('fault', 'wind', 'speed_m_s=2', 'from_deg=90', '--for', '1')
+        assert (blown.returncode, blown.stdout) == (0, 'hand_2\n'), blown.stderr
+        wait_for_line(process, 'hand_2 ends')
         assert here('stop').returncode == 0
         process.wait(30)
         found = heard()
     assert_heard(found, BagReader(tmp_path / 'bag'), ''.join(said))
     replayed = here('replay', tmp_path / 'bag')
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+@pytest.mark.process
+def test_a_graph_without_a_scenario_says_how_to_have_one(here, instance):
+    words = command('fly', '--mode', 'composed', '--mission', 'hover', '--instance', instance)
+    with running(words) as process:
+        wait_for_line(process, 'ready to fly')
+        refused = here('fault', 'motor_off', 'motor=1')
+        assert (refused.returncode, refused.stderr) == (
+            1, 'fault: this graph has no scenario, which does faults; start it with --scenario'
+            ' by_hand\n')
+        assert here('stop').returncode == 0
 
 
 def assert_heard(found, bag, said):
@@ -392,7 +407,7 @@ def assert_heard(found, bag, said):
     for event in events:
         assert f't = {event.time_us / US_PER_S:7.2f} s  {event.text}\n' in said
     # In the steps the action is in force between both.
-    in_force_us = [time_us for time_us, faults in recorded[FAULTS] if faults.msg != '[]']
+    in_force_us = [time_us for time_us, faults in recorded[FAULTS] if 'leak' in faults.msg]
     assert (in_force_us[0], in_force_us[-1] + step_us) == (events[0].time_us, events[2].time_us)
 
 

@@ -156,6 +156,12 @@ class Control:
 
     def fault(self, event: str) -> str:
         """Let the scenario do something more; return the name of the event."""
+        _ = self.status
+        if not self.comes(lambda: any(
+                name.rpartition('/')[2] == 'scenario' for name in self.managed()),
+                _KNOWN_TIMEOUT_S):
+            raise ControlError('this graph has no scenario, which does faults; start it with'
+                               ' --scenario by_hand')
         request = SetParameters.Request(
             parameters=[Parameter('event', value=event).to_parameter_msg()])
         result = self._call(SetParameters, 'scenario/do', request).results[0]
