@@ -283,8 +283,9 @@ def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
 
 @pytest.mark.process
 @pytest.mark.px4
-def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
-    summary = fly('--mode', 'core', autopilot='px4', instance=PX4_INSTANCE)
+def test_px4_with_another_schedule_is_not_called_repeatable(fly):
+    summary = fly('--mode', 'core', '--px4-schedule', 'one-core', autopilot='px4',
+                  instance=PX4_INSTANCE)
     assert not summary['repeatable']
     assert summary['not_repeatable_because'] == 'PX4 does not run with the schedule repeatable'
 
