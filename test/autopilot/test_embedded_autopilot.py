@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import signal
 import socket
 import subprocess
@@ -27,7 +26,6 @@ from flight_rig import (
 )
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.link.hil.codec import DISARMED, HilEncoder
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.lockstep import Lockstep
@@ -133,18 +131,6 @@ def test_telemetry_rates(rig):
     assert counts == {
         'HEARTBEAT': 12, 'SYS_STATUS': 60, 'EXTENDED_SYS_STATE': 60, 'LOCAL_POSITION_NED': 250,
         'GLOBAL_POSITION_INT': 250, 'ATTITUDE_QUATERNION': 250}
-
-
-def test_ports_taken(instance, iris):
-    """The sentence names the port."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
-        holder.bind((HOST, 14580 + instance))
-        with pytest.raises(OSError) as error:
-            Autopilot(instance, iris)
-    assert error.value.strerror.startswith(f'UDP port {14580 + instance} is taken by ')
-    assert error.value.strerror.endswith(
-        f'(process {os.getpid()}); stop it or choose another instance')
-    Autopilot(instance, iris).interface.close()
 
 
 # Flights

@@ -68,15 +68,6 @@ def test_a_flight_has_the_same_events_in_all_modes(flown, mode):
     assert events_of(first) == events_of(second)
 
 
-@pytest.mark.long
-def test_vehicles_have_the_same_events_in_all_modes(flown):
-    (one, _, first), (other, _, second) = (flown(mode, '--vehicles', '2') for mode in MODES[:2])
-    for its, others in zip(one['fleet'], other['fleet'], strict=True):
-        assert {k: others[k] for k in SAME if k in others} == {k: its[k] for k in SAME if k in its}
-    assert one['distances'] == other['distances']
-    assert events_of(first) == events_of(second)
-
-
 @pytest.mark.parametrize('mode', MODES)
 def test_summary_page_and_recording_say_the_same(flown, mode):
     summary, path, bag = flown(mode)
