@@ -18,7 +18,7 @@ from bags import largest_file
 from campaigns import GROUND, campaign, row, row_of
 from report_flights import Page
 
-from px4_sim_ros.campaign import dask_executor
+from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
@@ -200,7 +200,7 @@ def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
 
 def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts():
     said = ''
-    with pytest.raises(KeyboardInterrupt), dask_executor._undisturbed():
+    with pytest.raises(KeyboardInterrupt), executors._undisturbed():
         os.kill(os.getpid(), signal.SIGINT)
         said = subprocess.run(['grep', 'SigBlk', '/proc/self/status'], check=True,
                               capture_output=True, text=True).stdout
@@ -215,11 +215,11 @@ def test_a_cluster_without_this_package_is_refused():
     client = types.SimpleNamespace(
         run_on_scheduler=lambda find, name: find(name),
         run=lambda find, name: {at: find(name) if there else None for at, there in found.items()})
-    dask_executor._check_package(client, 'tcp://s:3')
+    executors._check_package(client, 'tcp://s:3')
     found['tcp://b:2'] = False
     with pytest.raises(ParameterError, match=(
             'scheduler tcp://s:3: px4_sim_ros is not installed for tcp://b:2')):
-        dask_executor._check_package(client, 'tcp://s:3')
+        executors._check_package(client, 'tcp://s:3')
 
 
 def test_what_px4s_logs_lack_is_said_of_the_campaign(file, flown, here, tmp_path, monkeypatch):
