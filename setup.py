@@ -52,7 +52,8 @@ setup(
     # By `test` colcon knows that the tests are pytest's.
     extras_require={'rerun': ['rerun-sdk'], 'campaign': ['scipy', 'pyarrow'],
                     'real': ['scipy', 'pyulog', 'allantools', 'pyarrow'],
-                    'dask': ['distributed'], 'test': ['pytest'], 'flight': ['pytest', *NEEDED]},
+                    'dask': ['distributed'], 'gymnasium': ['gymnasium'], 'test': ['pytest'],
+                    'flight': ['pytest', *NEEDED]},
     zip_safe=False,
     entry_points={
         'console_scripts': COMMAND if IS_WHEEL else COMMAND + OF_ROS,

@@ -54,8 +54,8 @@ class Autopilot:
         self.records = memory, constants = new_memory(), constants_of(vehicle, gains)
         self._answer = answer_of(memory, constants)
         self._estimator = Estimator(memory[0], functools.partial(self._answer, hil_codec.GNSS))
-        self.interface = MavlinkInterface(
-            instance, Commander(memory[0], constants[0]), self._estimator)
+        self.commander = Commander(memory[0], constants[0])
+        self.interface = MavlinkInterface(instance, self.commander, self._estimator)
         self._second_imu: tuple[Vector, Vector] | None = None
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)

@@ -72,7 +72,7 @@ class Flight(_Flight):
                 held.enter_context(domain_claim.choose())
             if instance is None and fleet is None:
                 instance = held.enter_context(instances.first_free())
-            overrides = _overrides(set or {}, {
+            overrides = overrides_of(set or {}, {
                 'vehicle': vehicle, 'mission': mission, 'wind': wind, 'seed': seed,
                 'scenario': scenario if isinstance(scenario, str | None) else _SCENARIO})
             if instance is not None:
@@ -117,7 +117,7 @@ def _check(name: str, value: str, choices: typing.Sequence[str]) -> None:
         raise ParameterError(f"{name} = {value!r}: must be one of {', '.join(choices)}")
 
 
-def _overrides(
+def overrides_of(
     given: typing.Mapping[str, typing.Any], shared: typing.Mapping[str, typing.Any],
 ) -> Settings:
     """Return parameters by node.
