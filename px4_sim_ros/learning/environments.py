@@ -73,7 +73,7 @@ def observed(
 class FlightEnv(gymnasium.Env):
     """What both have in common; the action is within -1 and 1."""
 
-    metadata: typing.ClassVar[dict[str, typing.Any]] = {'render_modes': []}
+    metadata: dict[str, typing.Any] = {'render_modes': []}  # noqa: RUF012
     mission = 'none'
     """What there is a pilot for."""
     observations: tuple[str, ...] = ('truth',)
@@ -239,7 +239,7 @@ class FlightEnv(gymnasium.Env):
 
 
 class _Motors(Block):
-    """Commands what it is told, in the place of the bridge."""
+    """Commands what it is given, in the place of the bridge."""
 
     references: tuple[float, ...] = ()
 
@@ -266,7 +266,7 @@ class MotorsEnv(FlightEnv):
         self._motors.references = vehicle.references(controls, True)
 
     def own_blocks(self, configuration: Configuration) -> dict[str, Block]:
-        """Return the block that commands what it is told."""
+        """Return the block that commands what it is given."""
         self._motors = _Motors(block_configuration(configuration, 'hil_bridge'))
         return {'hil_bridge': self._motors}
 

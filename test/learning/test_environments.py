@@ -126,7 +126,8 @@ def test_set_points_are_flown_to(make):
 @pytest.mark.slow
 def test_eight_at_once(make):
     def of(number):
-        return lambda: gymnasium.make(MOTORS, limit_s=0.2, vehicle='x500' if number else 'iris')
+        return lambda: gymnasium.make(
+            MOTORS, limit_s=0.2, vehicle='x500' if number else 'iris', wind='dryden')
 
     vector = gymnasium.vector.SyncVectorEnv([of(number) for number in range(8)])
     try:
