@@ -55,10 +55,11 @@ KEYS = {
 }
 # Of these rosdep knows none. The package imports them where it needs them, and says so when they
 # are missing.
-WITHOUT_A_KEY = {'allantools', 'distributed', 'plotly', 'pyarrow', 'pygeomag', 'pyulog', 'rerun',
-                 'selenium'}
-# All of `viewing/rerun_*` is for Rerun, which is looked for before; tests are skipped.
-LOOKED_FOR = {'rerun'}
+WITHOUT_A_KEY = {'allantools', 'distributed', 'gymnasium', 'plotly', 'pyarrow', 'pygeomag',
+                 'pyulog', 'rerun', 'selenium'}
+# All of `viewing/rerun_*` is for Rerun, and `learning` for Gymnasium, which are looked for before;
+# tests are skipped.
+LOOKED_FOR = {'gymnasium', 'rerun'}
 # A package of ROS that is used where it is installed, and not asked for.
 WHERE_INSTALLED = {
     'simulation_interfaces', 'px4_msgs', 'rosidl_adapter', 'rosidl_generator_c',

@@ -1,7 +1,10 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Environments of Gymnasium: `import px4_sim_ros.learning` registers them."""
-import gymnasium
+from px4_sim_ros.model.errors import check_installed
+
+check_installed('gymnasium')
+import gymnasium  # noqa: E402
 
 gymnasium.register(
     'px4_sim_ros/Motors-v0', 'px4_sim_ros.learning.environments:MotorsEnv')
