@@ -368,7 +368,8 @@ class SetPointEnv(FlightEnv):
 
     def _wait(self, time_us: int) -> None:
         if self._clock.complete_us > _START_TIMEOUT_S * US_PER_S:
-            raise RunError(f'the vehicle has not taken off within {_START_TIMEOUT_S:g} s')
+            raise RunError(f'the vehicle has not reached target_enu = {self._target_enu} within'
+                           f' {_START_TIMEOUT_S:g} s; give it a lower one, or less wind')
         self.fly_until(self._clock.complete_us + time_us)
 
     def estimate(self) -> tuple[Vector, Quaternion, Vector, Vector]:
