@@ -23,7 +23,12 @@ from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
 from px4_sim_ros.step.clock import real_time_factor
 from px4_sim_ros.step.presence import Change
-from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
+from px4_sim_ros.step.repeatability import (
+    FINGERPRINT,
+    first_gap,
+    gap_of_strangers,
+    unrepeatable_because,
+)
 
 _LANDED_HEIGHT_M = 0.1
 # Pairs of vehicles whose least distance a summary has.
@@ -179,10 +184,11 @@ class VehicleRecord:
 
     def __init__(
         self, autopilot: str = 'none', *, shares_core: bool = False, joins_us: int | None = 0,
-        lands: bool = True,
+        lands: bool = True, nodes: typing.Container[str] = ('pilot',),
     ) -> None:
         self._autopilot, self._shares_core, self._joins_us = autopilot, shares_core, joins_us
         self._lands = lands                # its mission ends on the ground
+        self._strangers = gap_of_strangers(autopilot, nodes)
         self.status = WorldStatus()        # of the world, at the end
         self.failure = ''                  # why the flight has failed, as a sentence
         self.log_loss: LogLoss | None = None           # of PX4's logs, None without one
@@ -281,7 +287,7 @@ class VehicleRecord:
             self._autopilot, self._shares_core,
             (self.mission_flown or self.verdicts is not None or self.stay.has_ended)
             and not self.was_stopped,
-            self.status.gap, self.status.fingerprint)
+            self.status.gap or self._strangers, self.status.fingerprint)
 
 
 def _arrival(event: Event) -> dict[str, typing.Any]:
@@ -303,7 +309,8 @@ class FlightResult:
             vehicle.name: VehicleRecord(
                 vehicle.autopilot, shares_core=vehicle.hil.shares_core,
                 joins_us=vehicle.presence.joins_us,
-                lands=vehicle.mission is None or vehicle.mission.lands)
+                lands=vehicle.mission is None or vehicle.mission.lands,
+                nodes=vehicle.configuration.nodes)
             for vehicle in spec.vehicles}
         self.recording = ''                # its folder, '' for none
         self.recording_problem = ''        # why it has ended too early, as a sentence

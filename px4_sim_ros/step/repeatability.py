@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.step.graph import TOPICS_OF_PX4
 
 FINGERPRINT = 'fingerprint'
 """The key of a digest of all commands, winds and states of a run, among what dynamics reports."""
@@ -52,6 +53,13 @@ def first_gap(values: typing.Iterable[Values]) -> str:
         return ''
     first = min(gaps)
     return f't = {seconds_text(first.time_us)}: {first.sentence}'
+
+
+def gap_of_strangers(autopilot: str, nodes: typing.Container[str]) -> str:
+    """Return why it is not known who flies a PX4: nothing in the step does; '' if it is known."""
+    if autopilot != 'px4' or 'pilot' in nodes or TOPICS_OF_PX4 in nodes:
+        return ''
+    return 'no node of the step flies PX4, and a program beside it may'
 
 
 def unrepeatable_because(

@@ -12,6 +12,7 @@ from px4_sim_ros.step.repeatability import (
     OVER_US,
     NonRepeatability,
     first_gap,
+    gap_of_strangers,
     unrepeatable_because,
 )
 from px4_sim_ros.step.runner import Runner
@@ -284,6 +285,13 @@ def test_what_comes_after_the_flight_of_the_fingerprint_is_no_gap():
     assert first_gap([gap, {FINGERPRINT: '0123', OVER_US: '1996000'}]) == ''
     for other in {FINGERPRINT: '0123', OVER_US: '2000000'}, {FINGERPRINT: '0123'}, {OVER_US: 4000}:
         assert first_gap([gap, other]).endswith('the autopilot has gone')
+
+
+@pytest.mark.parametrize(('autopilot', 'nodes', 'is_known'), [
+    ('px4', {'dynamics'}, False), ('px4', {'pilot'}, True), ('px4', {'px4_topics'}, True),
+    ('embedded', {'dynamics'}, True)])
+def test_who_flies_a_px4_without_a_pilot_is_not_known(autopilot, nodes, is_known):
+    assert (gap_of_strangers(autopilot, nodes) == '') == is_known
 
 
 @pytest.mark.parametrize('changed, reason', [

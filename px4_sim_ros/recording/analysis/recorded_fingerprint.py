@@ -10,7 +10,13 @@ from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, first_gap, unrepeatable_because
+from px4_sim_ros.step.repeatability import (
+    FINGERPRINT,
+    FLOWN,
+    first_gap,
+    gap_of_strangers,
+    unrepeatable_because,
+)
 
 
 class RecordedFingerprint(typing.NamedTuple):
@@ -43,5 +49,6 @@ def of_diagnostics(
     is_flown = any(last.get(who, {}).get(FLOWN) == 'True' for who in ('pilot', 'scenario'))
     has_left = run.leaves_us is not None and end_us >= run.leaves_us
     shares_core = bool(run.parameters.get('hil_bridge', {}).get('shares_core', False))
+    gap = first_gap(last.values()) or gap_of_strangers(run.autopilot, run.graph.nodes)
     return RecordedFingerprint(fingerprint, unrepeatable_because(
-        run.autopilot, shares_core, is_flown or has_left, first_gap(last.values()), fingerprint))
+        run.autopilot, shares_core, is_flown or has_left, gap, fingerprint))
