@@ -319,8 +319,10 @@ class Lane:
         rows = {row.slot.name: i for i, row in enumerate(self._plan)}
         if ahead.is_held:
             ahead.end(is_held=True)
+            # What comes before the motion has led, if it was due.
             self._resume_at(next(
-                i for i, row in enumerate(self._plan) if row.slot not in ahead.acted))
+                i for i, row in enumerate(self._plan)
+                if i > rows[ahead.taken[0].name] and row.slot not in ahead.acted))
             return
         if ahead.beside:
             flush()            # before they put out anything beside the graph

@@ -238,6 +238,11 @@ def flown_here(monkeypatch, ahead, folder, **options):
     (0.85, {'scenario': 'motor_weak'}), (0.8, {'scenario': 'motor_out'}),
     (0.8, {'scenario': 'gnss_lost'}), (0.7, {'scenario': 'gust_at_landing'}),
     (0.7, {'scenario': 'twisted'}), (0.2, {'scenario': 'imu_noisy'}),
+    # Something happens just when the wind is due.
+    (0.7, {'scenario': {'weather': {'wind': 'constant', 'speed_m_s': 2.0}, 'mission': 'hover',
+                        'events': [{'at_s': 14.02, 'motor_thrust': {'motor': 2, 'share': 0.9}},
+                                   {'at_s': 15.0, 'push': {'force_n': [1.0, 0.0, 0.0]}}],
+                        'end': {'at_s': 16.0}}}),
     (0.7, {'scenario': {'mission': 'hover', 'events': [
         {'name': 'high', 'when': {'height_m': {'above': 4.0}, 'climb_m_s': {'below': 0.9}},
          'push': {'force_n': [1.0, 0.0, 0.0]}, 'for_s': 1.5},
