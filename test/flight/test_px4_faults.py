@@ -194,8 +194,8 @@ def test_our_own_px4_is_started_again_at_a_reset(tmp_path):
     environment = os.environ | {'ROS_HOME': str(tmp_path)}
     # At full speed the flight may be over before the other command has begun.
     with subprocess.Popen(
-            command('fly', '--autopilot', 'px4', '--px4-schedule', 'one-core', '--instance', INSTANCE,
-                    '--speed-factor', '5', '--summary', file),
+            command('fly', '--autopilot', 'px4', '--px4-schedule', 'one-core',
+                    '--instance', INSTANCE, '--speed-factor', '5', '--summary', file),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=environment) as process:
         said = ''
