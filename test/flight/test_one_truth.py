@@ -56,9 +56,10 @@ def events_of(bag):
     At which of the first steps the link locks depends on how an autopilot boots, which is of wall
     time.
     """
-    return [[mark._replace(start_s=0.0, end_s=0.0) if mark.text == 'LOCKED at first' else mark
-             for mark in marks(one.run, read_contents(one)) if mark.kind != 'simulation']
-            for one in vehicles_of(bag)]
+    return [sorted(
+        (mark._replace(start_s=0.0, end_s=0.0) if mark.text == 'LOCKED at first' else mark
+         for mark in marks(one.run, read_contents(one)) if mark.kind != 'simulation'),
+        key=lambda mark: mark.start_s) for one in vehicles_of(bag)]
 
 
 @pytest.mark.parametrize('mode', MODES[1:])
