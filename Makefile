@@ -9,7 +9,7 @@ ARGS ?=
 # Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: fly test test-fast test-long oracle check verify bench soak pictures site all-flights validation \
+.PHONY: fly test test-fast test-long oracle check verify bench soak hitl pictures site all-flights validation \
 	coverage lock newest clean
 
 fly: $(VENV)/.run
@@ -69,6 +69,11 @@ bench: $(VENV)/.run
 soak: $(VENV)/.test
 	LONG=1 SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
 		test/flight/test_soak.py test/flight/test_run_control.py $(ARGS)
+
+# Half an hour of HITL by a PX4 without lockstep (PX4_DIR), on a machine that does nothing else.
+hitl: $(VENV)/.test
+	LONG=1 HITL_S=1800 $(BIN)/python -m pytest -s --timeout 0 -o faulthandler_timeout=0 \
+		test/flight/test_hitl_px4.py -k no_period_is_missed $(ARGS)
 
 # What `fly` and `test` install, with hashes, after a change of requirements*.txt; it needs uv.
 lock:

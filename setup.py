@@ -52,7 +52,8 @@ setup(
     # By `test` colcon knows that the tests are pytest's.
     extras_require={'rerun': ['rerun-sdk'], 'campaign': ['scipy', 'pyarrow'],
                     'real': ['scipy', 'pyulog', 'allantools', 'pyarrow'],
-                    'dask': ['distributed'], 'gymnasium': ['gymnasium'], 'test': ['pytest'],
+                    'dask': ['distributed'], 'scenes': ['pillow', 'trimesh'],
+                    'gymnasium': ['gymnasium'], 'test': ['pytest'],
                     'flight': ['pytest', *NEEDED]},
     zip_safe=False,
     entry_points={

@@ -154,7 +154,7 @@ def draw_flight(bag_folder: pathlib.Path, path: pathlib.Path, scratch: pathlib.P
         if mark.start_s <= _SHOWN_UNTIL_S:
             log.log_text(mark.start_s, 'INFO', mark.who, mark.text)
     end = series['ground_truth/pose']['position_m'].values[-1]
-    stream.send_blueprint(blueprint(configuration, start_enu_m=end, at_end=True))
+    stream.send_blueprint(blueprint(configuration, end, {}, at_end=True))
     stream.flush()
     stream.disconnect()
     # The pointer is in the middle of the screen: outside of the window.

@@ -17,12 +17,12 @@ import sys
 import typing
 
 import numpy as np
-from scipy.ndimage import uniform_filter1d
+from scipy.ndimage import median_filter, uniform_filter1d
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.real import closed_loop, held_out, open_loop, predictions, sensor_profile, statics
-from px4_sim_ros.real.flight import RealFlight
+from px4_sim_ros.real.flight import RealFlight, kept
 from px4_sim_ros.real.held_out import HeldOut
 from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.named import NAMED, with_values
@@ -177,10 +177,58 @@ def _flown(
     return log
 
 
+_POLE_PAIRS = 6                # of the Crazyflie 2.1 brushless' motors, 12 magnets
+_MOST = 1e6                    # a value beyond is none that a flight has
+_GLITCH = 0.5                  # of the speed, away from the median of 50 ms
+
+
+def read_nanodrone(path: pathlib.Path) -> RealFlight:
+    """Read a run of the nanodrone benchmark, a Crazyflie 2.1 brushless (Busetto et al. 2026).
+
+    A parquet file with a row each 10 ms: motion in ENU and FLU, electrical revolutions per
+    minute of each motor.
+    """
+    import pyarrow.parquet
+    table = pyarrow.parquet.read_table(path)
+
+    def columns(*names: str) -> np.ndarray:
+        return np.stack([table[name].to_numpy().astype(float) for name in names], axis=1)
+
+    times, turns = columns('t')[:, 0], columns('qw', 'qx', 'qy', 'qz')
+    size = np.linalg.norm(turns, axis=1)
+    speeds = columns(*(f'm{i}_erpm' for i in range(1, 5))) * math.tau / 60.0 / _POLE_PAIRS
+    rows = np.concatenate((
+        columns('x', 'y', 'z', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz'),
+        turns / np.where(size > 0.0, size, 1.0)[:, None], speeds), axis=1)
+    found = kept(times, (np.abs(rows) <= _MOST).all(axis=1) & (size > 0.0)).rows
+    times = times[found]
+    period_s = float(np.median(np.diff(times)))
+    # A row each period; one that is missing is that before, and not used.
+    places = np.round((times - times[0]) / period_s).astype(int)
+    grid = np.arange(places[-1] + 1)
+    place = np.searchsorted(places, grid, side='right') - 1
+    there, place = places[place] == grid, found[place]
+    rows, speeds = rows[place], speeds[place]
+    usual = median_filter(speeds, size=(5, 1))
+    glitches = (np.abs(speeds - usual) > _GLITCH * np.maximum(usual, 1.0)).any(axis=1)
+
+    def optional(*names: str) -> np.ndarray | None:
+        """Return columns if the run has them whole."""
+        values = columns(*names)[place] if {*names} <= {*table.column_names} else None
+        return None if values is None or not np.isfinite(values).all() else values
+
+    voltage_v = optional('Vbat')
+    return RealFlight(
+        path.stem, period_s, rows[:, :3], rows[:, 3:6], rows[:, 9:13], rows[:, 6:9],
+        there & ~glitches, commands=optional(*(f'm{i}_thrust' for i in range(1, 5))),
+        rotor_speeds_rad_s=speeds, wind_m_s=np.zeros((len(rows), 3)),
+        bus_voltage_v=None if voltage_v is None else voltage_v[:, 0])
+
+
 def _crazyflie(runs: pathlib.Path, out: pathlib.Path) -> _Lines:
     yield '## Crazyflie 2.1 brushless'
     published = str(_EXAMPLES / 'crazyflie.yaml')
-    learnt = [read_flight(path) for pattern in _LEARNT for path in sorted(runs.glob(pattern))]
+    learnt = [read_nanodrone(path) for pattern in _LEARNT for path in sorted(runs.glob(pattern))]
     found, text = identified(
         learnt, published, Files().text('vehicles', published), 'crazyflie_identified')
     atomic_write.write(out / 'crazyflie_identified.yaml', text)
@@ -188,7 +236,7 @@ def _crazyflie(runs: pathlib.Path, out: pathlib.Path) -> _Lines:
     yield from (f'not determined: {name}: {why}' for name, why in found.refused)
     before, after = (load_vehicle(path) for path in (
         published, str(out / 'crazyflie_identified.yaml')))
-    tested = [read_flight(path) for path in sorted(runs.glob(_HELD_OUT_RUNS))]
+    tested = [read_nanodrone(path) for path in sorted(runs.glob(_HELD_OUT_RUNS))]
     if not tested:
         return
     mounted = [with_values(flight, found.fit.values) for flight in tested]

@@ -30,6 +30,7 @@ import warnings
 import bags
 import campaigns
 import comparison_flight
+import gazebo_world
 import ulog_file
 import yaml
 
@@ -44,7 +45,7 @@ INTERNALS = re.compile(
 
 # What is said of files that are used in part, and of vehicles that are strange.
 TOLD = re.compile('; it was read up to|could be read$|lines can be used; the first|implausible'
-                  '|; this flight is without ')
+                  '|; this flight is without |: not as in Gazebo: ')
 
 
 class HungError(BaseException):
@@ -174,6 +175,39 @@ FLY = 'fly', '--mode', 'core'
 NO_AUTOPILOT = *FLY, '--autopilot', 'none'
 
 
+class Scenes(Files):
+    """Scene files, damaged, some of which name a file of heights."""
+
+    NAMES = 'x.npy', 'x.png', 'x.tif', 'y.npy', '/dev/null', '.'
+
+    def __init__(self) -> None:
+        import numpy as np
+        from PIL import Image
+        super().__init__('scenes', (*FLY, '--scene', '{}'), (*NO_AUTOPILOT, '--scene', '{}'))
+        heights = np.linspace(0.0, 3.0, 48).reshape(6, 8)
+        image = Image.fromarray((80 * heights).astype('uint8'))
+        self._heights = {}
+        for name, save in (('x.npy', lambda file: np.save(file, heights)),
+                           ('x.png', lambda file: image.save(file, 'png')),
+                           ('x.tif', lambda file: image.save(file, 'tiff'))):
+            save(file := io.BytesIO())
+            self._heights[name] = file.getvalue()
+        ground = {'file': 'x.npy', 'spacing_m': 5.0, 'white_m': 10.0, 'black_m': -1.0,
+                  'middle_m': [1.0, 2.0], 'colour': [0.4, 0.5, 0.3], 'friction': 0.5}
+        ball = {'name': 'ball', 'shape': 'sphere', 'radius_m': 1.0, 'place_m': [0, 9, 1],
+                'roll_pitch_yaw_deg': [0, 0, 30], 'label': 'toy', 'friction': 0.4}
+        self._texts.append(yaml.dump({
+            'ground': ground, 'objects': [ball], 'sun': {'azimuth_deg': 10.0, 'sky': 0.3}}))
+        self._texts += [self._texts[-1].replace('x.npy', name) for name in self.NAMES[1:]]
+
+    def __call__(self, chance: random.Random, path: pathlib.Path) -> list[str]:
+        """Write the files; return the command that reads them."""
+        for name, data in self._heights.items():
+            (path / name).write_bytes(
+                damaged_bytes(chance, data) if chance.random() < 0.3 else data)
+        return super().__call__(chance, path)
+
+
 class Options:
     """Words of all commands, and what is none."""
 
@@ -254,8 +288,6 @@ class Logs:
         self._logs = [('x.ulg', (folder / 'x.ulg').read_bytes()),
                       ('x.ulg', (here / 'real' / 'data' / 'x500_v2_cut.ulg').read_bytes())]
         (folder / 'x.ulg').unlink()
-        with contextlib.suppress(ImportError):
-            self._logs.append(('x.parquet', _nanodrone(folder / 'x.parquet')))
 
     def __call__(self, chance: random.Random, path: pathlib.Path) -> list[str]:
         """Write the log; return the command that reads it."""
@@ -269,18 +301,30 @@ class Logs:
             ['identify', f'./{name}', '--vehicle', 'x500', '--sensors', 'y.yaml']))
 
 
-def _nanodrone(path: pathlib.Path) -> bytes:
-    import numpy as np
-    import pyarrow
-    from pyarrow import parquet
-    times = np.arange(300) * 0.01
-    columns = {name: np.sin(times) for name in ('x', 'y', 'z', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz')}
-    columns |= {'t': times, 'qw': 0.0 * times + 1.0} | {name: 0.0 * times for name in (
-        'qx', 'qy', 'qz')} | {f'm{i}_erpm': 0.0 * times + 1e5 for i in range(1, 5)}
-    parquet.write_table(pyarrow.table(columns), path)
-    data = path.read_bytes()
-    path.unlink()
-    return data
+class Worlds:
+    """A world of Gazebo, damaged."""
+
+    def __call__(self, chance: random.Random, path: pathlib.Path) -> list[str]:
+        """Write the file; return the command that reads it."""
+        gazebo_world.write_model(path)
+        text = gazebo_world.WORLD
+        for _ in range(chance.choice((1, 1, 2, 5))):
+            how, other = chance.randrange(5), chance.choice((*TEXTS, '<b', '&lt;', '&a;', '0 0 0'))
+            places = list(re.finditer((
+                r'(?<=>)[^<>\n]+(?=<)', r'(?<=")[^"]*(?=")', r"(?<=<)\w+", r'\n[^\n]*', '$')[how],
+                text))
+            if not places:
+                continue
+            one = chance.choice(places)
+            if how == 3:                   # a line goes elsewhere, or is there twice
+                other = chance.choice(('', 2 * one[0], chance.choice(places)[0]))
+            elif how == 4:
+                one, other = chance.choice(list(re.finditer('<', text))), '<!DOCTYPE a><'
+                other = chance.choice((other, '<model name="x">' * 3000 + '<', ''))
+            text = text[:one.start()] + other + text[one.end():]
+        data = text.encode(errors='surrogatepass')
+        (path / 'x.sdf').write_bytes(damaged_bytes(chance, data) if chance.random() < 0.1 else data)
+        return [*NO_AUTOPILOT, '--scene', './x.sdf']
 
 
 class Folders:
@@ -329,6 +373,7 @@ KINDS: dict[str, typing.Callable[[pathlib.Path], typing.Callable]] = {
     'missions': lambda folder: Files(
         'missions', (*FLY, '--mission', '{}'), (*NO_AUTOPILOT, '--mission', '{}')),
     'campaigns': lambda folder: Files('campaigns', ('campaign', '{}')),
+    'scenes': lambda folder: Scenes(), 'worlds': lambda folder: Worlds(),
     'fleets': lambda folder: Files(
         'fleets', (*FLY, '--fleet', '{}'), (*NO_AUTOPILOT, '--fleet', '{}')),
     'profiles': lambda folder: Files('profiles', (*FLY, '--profile', '{}')),

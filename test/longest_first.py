@@ -15,7 +15,7 @@ FILES = (
     'flight/test_fly.py', 'recording/test_bag_writer.py', 'flight/test_own_flight.py',
     'flight/test_replay.py', 'flight/test_neighbours.py',
     'flight/test_sensors_in_flight.py', 'real/test_identification.py', 'flight/test_one_truth.py',
-    'ros/test_equality.py', 'recording/test_report.py', 'viewing/test_rerun_target.py',
+    'ros/test_equality.py', 'recording/test_report.py', 'viewing/test_view.py',
     'model/test_compiled.py', 'ros/test_nodes.py', 'flight/test_vehicles_fly.py',
     'recording/test_bag_reader.py', 'flight/test_imports.py',
     'link/test_hil_decoder.py', 'ros/test_equality_of_vehicles.py',
@@ -24,7 +24,7 @@ FILES = (
     'flight/test_signals.py', 'flight/test_bad_input.py', 'campaign/test_campaign_command.py',
     'docs/test_pages.py', 'recording/test_comparison.py', 'link/test_link_fuzz.py',
     'test_package.py', 'model/test_ground_contact.py',
-    'flight/test_view_live.py', 'link/test_lockstep.py', 'flight/test_top.py',
+    'link/test_lockstep.py', 'flight/test_top.py',
     'model/test_imu.py', 'docs/test_troubleshooting.py', 'ros/test_control.py',
     'flight/test_cost_of_scenarios.py',
 )

@@ -60,11 +60,13 @@ WITHOUT_A_KEY = {'allantools', 'distributed', 'gymnasium', 'plotly', 'pyarrow', 
 # All of `viewing/rerun_*` is for Rerun, and `learning` for Gymnasium, which are looked for before;
 # tests are skipped.
 LOOKED_FOR = {'gymnasium', 'rerun'}
-# A package of ROS that is used where it is installed, and not asked for.
+# Used where they are installed, and not asked for: of ROS, what reads images and meshes, and what
+# learns.
 WHERE_INSTALLED = {
-    'simulation_interfaces', 'px4_msgs', 'rosidl_adapter', 'rosidl_generator_c',
-    'rosidl_generator_type_description', 'rosidl_typesupport_c', 'rosidl_typesupport_fastrtps_c',
-    'rosidl_typesupport_introspection_c'}
+    'PIL', 'cv2', 'stable_baselines3', 'torch', 'trimesh', 'simulation_interfaces', 'px4_msgs',
+    'rosidl_adapter',
+    'rosidl_generator_c', 'rosidl_generator_type_description', 'rosidl_typesupport_c',
+    'rosidl_typesupport_fastrtps_c', 'rosidl_typesupport_introspection_c'}
 # Named in texts only: `ros2 launch`, and the type of /tf.
 NOT_IMPORTED = {'ros2launch', 'tf2_msgs'}
 
@@ -226,12 +228,13 @@ def test_extras_have_what_the_lists_have(given):
         lines = (ROOT / f'requirements-{name}.txt').read_text('utf-8').splitlines()
         return {re.split('[=<>]', line)[0] for line in lines if not line.startswith(('#', '-r'))}
     assert set(extras['rerun']) == listed('rerun')
+    assert set(extras['scenes']) == listed('scenes')
     assert {*extras['campaign'], *extras['dask']} == listed('campaign')
     # Logs in Parquet files need what campaigns have for theirs.
     assert set(extras['real']) == listed('real') | {'pyarrow'}
     for path in ROOT.glob('requirements-*.txt'):
         assert path.stem.removeprefix('requirements-') in (
-            'rerun', 'campaign', 'real', 'test', 'docs', 'pip')
+            'rerun', 'campaign', 'real', 'scenes', 'test', 'docs', 'pip')
 
 
 @pytest.mark.parametrize(('arguments', 'leaves_out'), [

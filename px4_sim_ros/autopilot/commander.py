@@ -11,11 +11,11 @@ import enum
 import math
 import typing
 
-from px4_sim_ros.autopilot.controller import command, velocity_to
+from px4_sim_ros.autopilot.controller import command, turn, velocity_to
 from px4_sim_ros.autopilot.vectors import vector
 from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model import frames
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import yaw_rad
 
@@ -38,10 +38,12 @@ class Mode(enum.IntEnum):
     STANDBY = 0
     HOLD = 1
     LAND = 2
+    ATTITUDE = 3
+    RATES = 4
 
 
 # As plain numbers, for compiled functions.
-_STANDBY, _HOLD, _LAND = map(int, Mode)
+_STANDBY, _HOLD, _LAND, _ATTITUDE, _RATES = map(int, Mode)
 
 
 @compiled
@@ -56,6 +58,9 @@ def control(m: typing.Any, c: typing.Any, dt: float) -> None:
         if m.armed_s > c.commander.arming_timeout_s:
             disarm(m)
         return                      # command 0 while armed: rotors idle
+    if m.mode in (_ATTITUDE, _RATES):
+        turn(m, c, m.mode == _ATTITUDE)
+        return
     x, y, z = velocity_to(c, vector(m.target_m), vector(m.position_m))
     stands = False
     if m.mode == _LAND:
@@ -160,6 +165,20 @@ class Commander:
             min(speed_m_s, self._fastest_m_s) if speed_m_s > 0.0 else self._fastest_m_s)
         self._hold(target, yaw if math.isfinite(yaw) else self._m.yaw_rad)
         return ''
+
+    def turn(
+        self, thrust: float, attitude: Quaternion | None = None, rate_flu: Vector | None = None,
+    ) -> None:
+        """Fly an attitude, or else rates, from now on; nothing limits where to.
+
+        :param thrust: 0 to 1, of the greatest
+        """
+        m = self._m
+        m.wanted_thrust = thrust
+        if attitude is not None:
+            m.wanted_attitude[:], m.mode = attitude, _ATTITUDE
+        elif rate_flu is not None:
+            m.wanted_rate_rad_s[:], m.mode = rate_flu, _RATES
 
     def land(self) -> str:
         """Descend here."""

@@ -119,12 +119,30 @@ def _acceleration(m: typing.Any, c: typing.Any, velocity: Vector, dt: float) -> 
 
 
 @compiled
+def turn(m: typing.Any, c: typing.Any, has_attitude: bool) -> None:
+    """Set the controls for the wanted thrust and attitude, or rates."""
+    thrust = m.wanted_thrust * c.rotors * c.max_thrust_n
+    m.thrust_fraction = thrust / (c.mass_kg * c.gravity_m_s2)
+    if has_attitude:
+        torque = _torque(m, c, quaternion(m.wanted_attitude))
+    else:
+        torque = _torque_to(m, c, vector(m.wanted_rate_rad_s))
+    allocate(m, c, thrust, torque)
+
+
+@compiled
 def _torque(m: typing.Any, c: typing.Any, attitude: Quaternion) -> Vector:
-    p = c.controller
     w, x, y, z = multiply(conjugate(quaternion(m.attitude)), attitude)
-    gain = math.copysign(2.0 * p.attitude_gain_hz, w)
+    gain = math.copysign(2.0 * c.controller.attitude_gain_hz, w)
+    return _torque_to(m, c, scaled(gain, (x, y, z)))
+
+
+@compiled
+def _torque_to(m: typing.Any, c: typing.Any, wanted: Vector) -> Vector:
+    """Return the torque that leads to a rate, within its limit."""
+    p = c.controller
     rate = vector(m.rate_rad_s)
-    ex, ey, ez = difference(_within(p.max_rate_rad_s, scaled(gain, (x, y, z))), rate)
+    ex, ey, ez = difference(_within(p.max_rate_rad_s, wanted), rate)
     ix, iy, iz = vector(c.inertia_kg_m2)
     cx, cy, cz = cross(rate, (ix * rate[0], iy * rate[1], iz * rate[2]))
     return (ix * p.rate_gain_hz * ex + cx, iy * p.rate_gain_hz * ey + cy,

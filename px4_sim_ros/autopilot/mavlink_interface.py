@@ -30,7 +30,7 @@ from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due, next_due_us
-from px4_sim_ros.px4.modes import auto_mode
+from px4_sim_ros.px4.modes import custom_mode
 
 _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
 _IN_EACH_POSITION = (
@@ -40,7 +40,8 @@ _IN_EACH_POSITION = (
 _POSITION_ONLY = sum(2**bit for bit in range(3, 12))
 _UNKNOWN = 0xFFFF
 # As PX4 would call them.
-_MODES = {Mode.STANDBY: 'AUTO_READY', Mode.HOLD: 'AUTO_LOITER', Mode.LAND: 'AUTO_LAND'}
+_MODES = {Mode.STANDBY: 'AUTO_READY', Mode.HOLD: 'AUTO_LOITER', Mode.LAND: 'AUTO_LAND',
+          Mode.ATTITUDE: 'OFFBOARD', Mode.RATES: 'OFFBOARD'}
 _PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
 
 # An estimate may be any: of a vehicle that has fallen without an IMU.
@@ -164,7 +165,7 @@ class MavlinkInterface:
             mode |= mavlink.MAV_MODE_FLAG_SAFETY_ARMED
         return self._mav.heartbeat_encode(
             mavlink.MAV_TYPE_QUADROTOR, mavlink.MAV_AUTOPILOT_GENERIC, mode,
-            auto_mode(_MODES[self._commander.mode]),
+            custom_mode(_MODES[self._commander.mode]),
             mavlink.MAV_STATE_ACTIVE if self._commander.in_air else mavlink.MAV_STATE_STANDBY)
 
     def _system_status(self) -> mavlink.MAVLink_message:

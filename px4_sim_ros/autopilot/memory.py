@@ -50,6 +50,8 @@ MEMORY = np.dtype([
     # What is flown.
     ('armed', bool), ('in_air', bool), ('mode', int),
     ('target_m', *_VECTOR), ('yaw_rad', float),
+    # In the modes for them: an attitude, rates, and a thrust as a share of the greatest.
+    ('wanted_attitude', *_QUATERNION), ('wanted_rate_rad_s', *_VECTOR), ('wanted_thrust', float),
     ('armed_s', float),                  # since arming
     ('low_thrust_s', float),             # since the thrust fell below the landing threshold
     ('held_s', float),                   # since it is slower, up or down, than half of a landing

@@ -10,7 +10,7 @@ import typing
 
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
-from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
+from px4_sim_ros.model.parameters import Parameters, mapping_of, parameter
 from px4_sim_ros.spec.files import NONE, load_mission
 from px4_sim_ros.spec.resources import named_file, read_yaml
 
@@ -147,11 +147,7 @@ class Campaign:
     @classmethod
     def from_mapping(cls, name: str, owner: str, content: typing.Any) -> Campaign:
         """Build a campaign from the content of its file."""
-        if not isinstance(content, dict):
-            raise ParameterError(f'{owner}: must be a mapping of {", ".join(_KEYS)}')
-        for key in content:
-            if key not in (*_KEYS, VEHICLES):
-                raise unknown_key_error(f'{owner}: campaign', str(key), _KEYS)
+        content = mapping_of(owner, 'campaign', content, _KEYS, (VEHICLES,))
         if ('scenario' in content) == ('mission' in content):
             raise ParameterError(f'{owner}: must hold either scenario or mission')
         if not isinstance(content.get(VEHICLES, {}), dict):

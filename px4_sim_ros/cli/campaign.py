@@ -256,7 +256,8 @@ def _write(folder: Folder) -> None:
             print(line)
         if folder.rows():
             from px4_sim_ros.campaign.campaign_report import write_report
-            print(f'look at {write_report(folder)}')
+            # Before what follows on standard error.
+            print(f'look at {write_report(folder)}', flush=True)
 
 
 def _asked_for(

@@ -14,7 +14,7 @@ from px4_sim_ros import __version__
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
-from px4_sim_ros.model.errors import ParameterError, did_you_mean, sentence
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, one_line, sentence
 from px4_sim_ros.process import gc_control, leaving, signals
 from px4_sim_ros.spec.resources import named_files, own_arguments
 
@@ -46,7 +46,7 @@ GROUPS: dict[str, dict[str, Command]] = {
                           'replay flights/one --set dynamics.integrator=rk45'),
         'refly': Command('fly the mission of a recording again, with its autopilot',
                          'refly flights/one --seed 8'),
-        'view': Command('show a running graph or a recording in Rerun', 'view flights/one'),
+        'view': Command('show a recording in Rerun', 'view flights/one'),
         'visualizer': Command('publish for rviz2 and other viewers what a graph does',
                               'visualizer')},
     _STEERED: {
@@ -72,8 +72,8 @@ GROUPS: dict[str, dict[str, Command]] = {
     'this machine, and what there is': {
         'doctor': Command('what this machine has for a flight, what it lacks, and what to do',
                           'doctor'),
-        'list': Command('all that has a name: vehicles, missions, scenarios, actions, campaigns,'
-                        ' ...', 'list scenarios'),
+        'list': Command('all that has a name: vehicles, missions, scenarios, scenes, actions,'
+                        ' campaigns, ...', 'list scenarios'),
         'px4-msgs': Command('build px4_msgs for nodes in Python, from the messages of a PX4',
                             'px4-msgs my_msgs --px4 ~/PX4-Autopilot')}}
 
@@ -144,7 +144,7 @@ def _run(arguments: list[str]) -> int:
         return output.failed(options.command, error, BAD_INPUT)
     except OSError as error:
         where = f'{error.filename}: ' if error.filename else ''
-        print(f'{options.command}: {where}{sentence(error)}', file=sys.stderr)
+        print(one_line(f'{options.command}: {where}{sentence(error)}'), file=sys.stderr)
         return BAD_INPUT
     return code
 
@@ -179,7 +179,7 @@ def _function(command: str) -> str:
 
 # Where a name of a kind is wanted.
 _KINDS = {'vehicle': 'vehicles', 'mission': 'missions', 'scenario': 'scenarios',
-          'profile': 'profiles', 'fleet': 'fleets', 'words': 'campaigns'}
+          'scene': 'scenes', 'profile': 'profiles', 'fleet': 'fleets', 'words': 'campaigns'}
 
 
 def _completed() -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import typing
 
 from px4_sim_ros.cli import output
@@ -26,6 +27,8 @@ _END_TIMEOUT_S = 20.0
 _FAILURES = 'OVERDUE', 'STOPPED'
 _JUDGED = 'status', 'reset', 'pause', 'resume'
 _MOST_STEPS = 10**9
+# The name that a block of the user's may have.
+_ADDED = re.compile(r'[a-z][a-z0-9_]*(?<!_[0-9])')
 
 
 def _pause(control: Control, options: argparse.Namespace) -> None:
@@ -77,7 +80,7 @@ def _fault(control: Control, options: argparse.Namespace) -> None:
     for key in 'name', 'for_s', 'refused':
         if getattr(options, key) is not None:
             event[key] = getattr(options, key)
-    print(control.fault(json.dumps(event, default=str)))
+    print(control.fault(json.dumps(event, default=str), options.vehicle))
 
 
 def _parameter(text: str) -> tuple[str, typing.Any]:
@@ -103,7 +106,8 @@ def _count(text: str) -> int:
 
 
 def _sensor_name(text: str) -> str:
-    if graph.is_node(text) and graph.spec_of(text).model:
+    # A block that is added may have any other name; the graph that runs knows them.
+    if graph.spec_of(text).model if graph.is_node(text) else _ADDED.fullmatch(text):
         return text
     raise argparse.ArgumentTypeError(
         f'{text}: no such sensor{did_you_mean(text, _sensors())};'
@@ -132,7 +136,8 @@ def add_arguments(parsers: typing.Mapping[str, argparse.ArgumentParser]) -> None
     output.add_json(parsers['top'])
     parsers['sensor'].add_argument(
         'name', type=_sensor_name,
-        help=f"one of {', '.join(_sensors())}, or a further one such as imu_1")
+        help=f"one of {', '.join(_sensors())}, a further one such as imu_1, or a block that is"
+        ' added')
     parsers['vehicle'].add_argument('verb', choices=('add', 'remove', 'restart'))
     parsers['vehicle'].add_argument('name', metavar='NAMESPACE', help='as in the fleet file')
     parsers['fault'].add_argument('action', type=_action, metavar='ACTION',
@@ -143,6 +148,8 @@ def add_arguments(parsers: typing.Mapping[str, argparse.ArgumentParser]) -> None
                                   help='how long it lasts, in simulated time')
     parsers['fault'].add_argument('--refused', action='store_true', default=None,
                                   help='the autopilot is expected to refuse it')
+    parsers['fault'].add_argument('--vehicle', metavar='NAMESPACE', default='',
+                                  help='one of a fleet, as in the fleet file')
     parsers['fault'].add_argument('--name', help='by which `fault clear event=NAME` ends it')
     parsers['sensor'].add_argument('verb', choices=('start', 'stop', 'status'))
 

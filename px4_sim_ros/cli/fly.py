@@ -69,8 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
                         help='write a page about the flight here; it is recorded for that')
-    parser.add_argument('--viewer', metavar='rerun|FILE.rrd|URL', help='show the flight live in'
-                        ' Rerun: open it, write a file for it, or send to one that runs')
     parser.add_argument('--expect', metavar='FINGERPRINT|BAG', help='fail unless the flight has'
                         ' this fingerprint, that of the summary of an earlier one; with its'
                         ' recording it is said where they part')

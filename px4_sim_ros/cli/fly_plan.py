@@ -14,8 +14,9 @@ from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.px4.sitl import no_priority
 from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import Configuration
-from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet, asked_instance
+from px4_sim_ros.spec.fleets import FIRST_INSTANCE, SPACING_M, Fleet, asked_instance, laid_over
 from px4_sim_ros.spec.flight_spec import (
+    BY_HAND,
     MISSIONS,
     OF_ONE_FLIGHT,
     FlightSpec,
@@ -25,11 +26,10 @@ from px4_sim_ros.spec.flight_spec import (
 )
 from px4_sim_ros.spec.resources import named_file, named_files
 from px4_sim_ros.step.graph import TOPICS_OF_PX4
-from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 _LONG_HOLD_S = 120.0             # of hover, which a plausible pack lasts for
 # What is of one vehicle only, or not done for several yet.
-_OF_ONE = 'namespace', 'viewer', 'scenario', 'remap'
+_OF_ONE = 'namespace', 'scenario', 'remap'
 
 
 def fleet_of(options: argparse.Namespace) -> Fleet | None:
@@ -58,13 +58,14 @@ def spec_of(
     options: argparse.Namespace, bag: str | pathlib.Path | None, fleet: Fleet | None,
     instance: int,
 ) -> FlightSpec:
-    base = OF_ONE_FLIGHT | ({'hil_bridge': {'instance': instance}} if fleet is None else {})
+    base = laid_over(
+        OF_ONE_FLIGHT, {'hil_bridge': {'instance': instance}} if fleet is None else {},
+        BY_HAND if options.mode != 'core' and options.speed_factor else {})
     found = flight_of(Options(
         options.mode, options.autopilot, options.px4_dir, options.px4_schedule,
         options.params_file, _overrides(options, bag), base,
         MISSIONS, options.profile, options.namespace, options.node,
-        options.remap, options.viewer, options.agent), fleet)
-    _check_viewer(options)
+        options.remap, options.agent), fleet)
     if options.mode != 'core' or TOPICS_OF_PX4 in found.configuration.nodes:
         domain_claim.check_unclaimed()
     return found
@@ -116,16 +117,6 @@ def _held_s(configuration: Configuration) -> float:
     return sum(item.duration_s for item in configuration.mission.items if isinstance(item, Hold))
 
 
-def _check_viewer(options: argparse.Namespace) -> None:
-    """Check that the flight can be shown, if that is wanted."""
-    if options.viewer is None:
-        return
-    if options.mode == 'core':
-        raise ParameterError(f'viewer {options.viewer!r}: mode core has no topics to look at;'
-                             ' --record the flight and look at the recording with `view`')
-    RerunTarget(options.viewer)
-
-
 def _overrides(
     options: argparse.Namespace, bag: str | pathlib.Path | None,
 ) -> settings.Settings:
@@ -146,8 +137,8 @@ def _overrides(
 
 
 # What is asked of a flight, and does not change it, is left out.
-_ONCE = ('mode', 'autopilot', 'px4_dir', 'px4_schedule', 'scenario', 'mission', 'seed', 'vehicle',
-         'wind', 'profile', 'params_file')
+_ONCE = ('mode', 'autopilot', 'px4_dir', 'px4_schedule', 'scenario', 'scene', 'mission', 'seed',
+         'vehicle', 'wind', 'profile', 'params_file')
 _REPEATED = 'set', 'node', 'remap'
 
 

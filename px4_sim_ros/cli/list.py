@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `list`: all that has a name: vehicles, missions, scenarios, actions, campaigns."""
+"""The command `list`: all that has a name: vehicles, missions, scenarios, actions and more."""
 from __future__ import annotations
 
 import argparse
@@ -11,7 +11,7 @@ import typing
 from px4_sim_ros.spec.resources import named_files
 
 _ACTIONS = 'actions'             # which have no files
-_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', _ACTIONS, 'fleets', 'campaigns'
+_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'scenes', _ACTIONS, 'fleets', 'campaigns'
 _COMMAND = 'campaigns'           # which is no option of `fly`
 
 

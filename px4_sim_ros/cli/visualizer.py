@@ -13,13 +13,15 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import leaving
 from px4_sim_ros.spec import settings
-from px4_sim_ros.spec.configuration import Configuration
+from px4_sim_ros.spec.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.spec.resources import own_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
-    settings.add_graph_arguments(parser)
+    settings.add_arguments(parser)
+    parser.add_argument('--params-file', type=pathlib.Path,
+                        help='the parameter file that the graph was started with')
     parser.add_argument('--only-tf', action='store_true', help='publish nothing but /tf and'
                         ' /tf_static: the true pose at the display rate of simulated time')
     parser.add_argument('--fleet', type=pathlib.Path, metavar='FILE', help='of several vehicles,'
@@ -50,7 +52,9 @@ def visualizer(options: argparse.Namespace) -> int:
 def _vehicles(options: argparse.Namespace) -> dict[str, Configuration]:
     """Return the parameters of the vehicles of the graph, by namespace."""
     if options.fleet is None:
-        return {'': settings.graph_configuration(options)}
+        return {'': load_configuration(
+            options.params_file, settings.settings(options),
+            base=profile_parameters(options.profile))}
     from px4_sim_ros.recording.bag.fleet_description import read_fleet_file
     members = read_fleet_file(options.fleet).members
     return {name: run.configuration({}) for name, run in members.items()}

@@ -16,8 +16,7 @@ from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.codec import Encoder
-from px4_sim_ros.messages.diagnostic_status import diagnostic_status
-from px4_sim_ros.messages.diagnostics import OK, WARN
+from px4_sim_ros.messages.diagnostics import OK, WARN, diagnostic_status
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.messages.stamps import set_stamp, stamp_us
 from px4_sim_ros.model.errors import sentence

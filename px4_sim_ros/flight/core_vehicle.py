@@ -24,7 +24,9 @@ from px4_sim_ros.step.runner import Group
 if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
     from px4_sim_ros.flight.core_recorder import CoreRecorder
     from px4_sim_ros.link.xrce.block import Px4TopicsBlock
+    from px4_sim_ros.model.body.scene_contact import Touch
     from px4_sim_ros.ros.tools.core_ros import CoreRos
+    from px4_sim_ros.step.dynamics_block import DynamicsBlock
     from px4_sim_ros.step.scenario_block import ScenarioBlock
 
 
@@ -71,11 +73,14 @@ class CoreVehicle:
             from px4_sim_ros.messages.px4_definitions import Px4Definitions
             definitions = Px4Definitions(
                 setup.configuration.of_node(TOPICS_OF_PX4, TopicsParameters).messages)
-            self.bridge.after_reply = self._topics.after_reply
+            self.bridge.hearer = self._topics
             if ros is not None:
                 self._topics.ros = ros.gateway(definitions)
             if recorder is not None:
                 self._topics.record = recorder.of_px4(definitions)
+        if setup.configuration.scene is not None and hasattr(self.blocks['dynamics'], 'on_touch'):
+            # A class of the user's may have none.
+            typing.cast('DynamicsBlock', self.blocks['dynamics']).on_touch = self._touch
         if 'scenario' in self.blocks:
             self.scenario = typing.cast('ScenarioBlock', self.blocks['scenario'])
             self.scenario.on_event, self.scenario.on_over = self._happen, self._judge
@@ -93,7 +98,7 @@ class CoreVehicle:
         self._setup.on_pilot(event)
 
     def _note_over(self, failure: str) -> None:
-        if 'scenario' not in self.blocks:
+        if not self._setup.configuration.world.has_scenario:
             self._keep_fingerprint()
         self._setup.on_pilot(failure)
 
@@ -105,6 +110,10 @@ class CoreVehicle:
     def _happen(self, happening: Happening) -> None:
         self._record(happening.time_us, happening.text, 'scenario')
         self._setup.on_scenario(happening)
+
+    def _touch(self, touch: Touch) -> None:
+        self._record(touch.time_us, touch.text, 'dynamics')
+        self._setup.on_scenario(Happening(touch.time_us, touch.text))
 
     def _judge(self, verdicts: Verdicts) -> None:
         situation = self.scenario.course.situation

@@ -87,7 +87,11 @@ class Flight:
         self._holds = False            # a step, until the next `run`
 
     def __enter__(self) -> Flight:
-        self.begin()
+        try:
+            self.begin()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -105,7 +109,7 @@ class Flight:
         :raises RuntimeError: the world does not come up
         :raises OSError: a port is taken, or nothing can be recorded
         """
-        compile_ahead()
+        compile_ahead(sees=any(its.configuration.world.sees for its in self.spec.vehicles))
         with contextlib.ExitStack() as stack:
             self._world = make_world(
                 self.spec, self._folder, self._watches, self.result, self._listener.on_event,
@@ -137,6 +141,11 @@ class Flight:
                     functools.partial(self._note_new, vehicle),
                     others=len(self.spec.vehicles) - 1, is_external=self.spec.in_process))
 
+    def check_by_hand(self, what: str) -> None:
+        """Check that there is a node that knows the situation, for an argument or a method."""
+        if 'scenario' not in self.spec.configuration.nodes:
+            raise ParameterError(f'by_hand = False: must be True for `{what}`, or name a scenario')
+
     def run(
         self, until: typing.Callable[[Situation], bool] | None = None,
         wall_limit_s: float | None = None,
@@ -145,15 +154,14 @@ class Flight:
 
         A step at which it is holds until the next `run`.
 
-        :param until: returns whether a situation is as wanted; the flight has to have a scenario
+        :param until: returns whether a situation is as wanted
         :param wall_limit_s: of wall time; a flight that takes longer hangs
         :raises HungError: it does
-        :raises ParameterError: it has no scenario
+        :raises ParameterError: the flight has no node that knows it
         :raises RuntimeError: a part of the world has failed
         """
-        if until is not None and self.spec.first.scenario is None:
-            raise ParameterError(
-                'until: the flight has no scenario, which knows the situation; name one')
+        if until is not None:
+            self.check_by_hand('until')
         if self._holds:                # the situation has set it, or an autopilot has gone
             self._stop.clear()
         if self._is_over():

@@ -22,7 +22,7 @@ from px4_sim_ros.link.pilot.scenario_mavlink import check_event
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.process.new_folder import new_folder
-from px4_sim_ros.spec.files import Files, Kind
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.fleets import Fleet
 from px4_sim_ros.spec.flight_spec import (
     MISSIONS,
@@ -43,15 +43,17 @@ class Flight(_Flight):
     def __init__(
         self, *, vehicle: str | None = None, mission: str | None = None,
         scenario: str | typing.Mapping[str, typing.Any] | None = None, fleet: str | None = None,
-        wind: str | None = None, profile: str = '', seed: int | None = None,
-        set: typing.Mapping[str, typing.Any] | None = None, mode: str = 'core',
+        scene: str | None = None, wind: str | None = None, profile: str = '',
+        seed: int | None = None, set: typing.Mapping[str, typing.Any] | None = None,
+        mode: str = 'core',
         autopilot: str = 'embedded', px4_dir: str | os.PathLike[str] | None = None,
         px4_schedule: str | None = None, instance: int | None = None,
         record: str | os.PathLike[str] | bool = True, listener: Listener | None = None,
     ) -> None:
         """Check what is to be flown, and claim an instance; nothing is started.
 
-        :param vehicle: name in config/vehicles, or a path; so are `mission`, `profile`, `fleet`
+        :param vehicle: name in config/vehicles, or a path; so are `mission`, `profile`, `fleet`,
+            `scene`
         :param scenario: name in config/scenarios, a path, or what such a file holds
         :param wind: its model, as of `fly --wind`
         :param set: parameters by name, as {'wind.speed_m_s': 8.0}
@@ -72,22 +74,20 @@ class Flight(_Flight):
                 held.enter_context(domain_claim.choose())
             if instance is None and fleet is None:
                 instance = held.enter_context(instances.first_free())
+            name, files = given_scenario(scenario)
             overrides = overrides_of(set or {}, {
                 'vehicle': vehicle, 'mission': mission, 'wind': wind, 'seed': seed,
-                'scenario': scenario if isinstance(scenario, str | None) else _SCENARIO})
+                'scenario': name, 'scene': scene})
             if instance is not None:
                 overrides.setdefault('hil_bridge', {})['instance'] = instance
             if record is not False:
                 bag = path / 'recording' if record is True else pathlib.Path(record)
                 overrides[''] |= {'recorder': True}
                 overrides.setdefault('recorder', {})['folder'] = str(new_folder(bag))
-            texts: dict[tuple[Kind, str], str] = {} if isinstance(scenario, str | None) else {
-                ('scenarios', _SCENARIO): yaml.dump(
-                    dict(scenario), Dumper=DUMPER, sort_keys=False)}
             spec = flight_of(Options(
                 mode, autopilot, str(px4_dir or ''), px4_schedule,
-                overrides=overrides, base=OF_ONE_FLIGHT, missions=MISSIONS, profile=profile,
-                files=Files(texts)), None if fleet is None else Fleet.load(fleet))
+                overrides=overrides, base=OF_ONE_FLIGHT, missions=MISSIONS,
+                profile=profile, files=files), None if fleet is None else Fleet.load(fleet))
             held.enter_context(autopilots.claim(spec.vehicles))
             self._held = held.pop_all()
             failed.pop_all()
@@ -100,10 +100,9 @@ class Flight(_Flight):
         """Let the scenario do something more from the next step on; return the event's name.
 
         :param event: as a scenario file has it; without a time it begins at once
-        :raises ParameterError: it does not fit the flight, which has to have a scenario
+        :raises ParameterError: it does not fit the flight
         """
-        if self.spec.first.scenario is None:
-            raise ParameterError("do: the flight has no scenario; name one, such as 'by_hand'")
+        self.check_by_hand('do')
         return self.scenario(vehicle).do(dict(event), check_event)
 
     def close(self) -> None:
@@ -115,6 +114,16 @@ class Flight(_Flight):
 def _check(name: str, value: str, choices: typing.Sequence[str]) -> None:
     if value not in choices:
         raise ParameterError(f"{name} = {value!r}: must be one of {', '.join(choices)}")
+
+
+def given_scenario(
+    scenario: str | typing.Mapping[str, typing.Any] | None,
+) -> tuple[str | None, Files]:
+    """Return the name of a scenario, and files that have it, if it is what such a file holds."""
+    if isinstance(scenario, str | None):
+        return scenario, Files()
+    return _SCENARIO, Files({('scenarios', _SCENARIO): yaml.dump(
+        dict(scenario), Dumper=DUMPER, sort_keys=False)})
 
 
 def overrides_of(

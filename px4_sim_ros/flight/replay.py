@@ -22,7 +22,6 @@ from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.spec.compile_ahead import compile_ahead
 from px4_sim_ros.spec.configuration import Configuration, profile_parameters
-from px4_sim_ros.spec.files import NONE
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
@@ -85,6 +84,8 @@ def survey(bag: BagReader) -> Survey:
     step_us, steps, begin_us, end_us = bag.run.world.step_us, 0, 0, 0
     absent_us: dict[str, list[int]] = {}
     silenced: set[str] = set()         # sensors that the scenario keeps from measuring just now
+    # Blocks that are added may have no measurement, and run all the same.
+    own = {row.name for row in bag.run.world.own_blocks}
     text = ''
     for message in bag.messages():
         if message.topic == graph.FAULTS:
@@ -102,7 +103,7 @@ def survey(bag: BagReader) -> Survey:
         elif message.topic == graph.CLOCK and bag.fleet is not None:
             end_us = message.time_us       # others are there longer
         elif message.topic == graph.ABSENCE and (
-                sensor := bag.decode(message).frame_id) not in silenced:
+                sensor := bag.decode(message).frame_id) not in silenced | own:
             absent_us.setdefault(sensor, []).append(message.time_us)
     if not steps:
         raise BagError(f'bag {bag.folder}: there is no message of {graph.COMMAND} in it')
@@ -139,7 +140,7 @@ def _configuration(
         'manager': {'paused': True, 'step_count': steps, 'speed_factor': 0.0},
         'player': {'bag': str(bag.folder.absolute())},
         **({'scenario_player': {'bag': str(bag.folder.absolute())}}
-           if bag.run.world.scenario != NONE else {}),
+           if bag.run.world.has_scenario or bag.run.world.by_hand else {}),
         **({'wake_player': {'bag': str(bag.folder.absolute())}}
            if bag.run.world.downwash else {}),
         'recorder': {'folder': str(new), 'on_failure': 'fail', 'compression': 'none',
@@ -160,7 +161,7 @@ def _configuration(
 
 def run(replay: PreparedReplay, folder: pathlib.Path) -> None:
     """Fly a recording again in the mode that was prepared."""
-    compile_ahead()
+    compile_ahead(sees=replay.configuration.world.sees)
     if replay.run.mode == 'core':
         _run_core(replay)
     else:

@@ -68,7 +68,7 @@ class RosWorld:
         listeners: typing.Mapping[str, Listener], *, run: pathlib.Path | None = None,
         optional: typing.Container[str] = (),
         own_classes: typing.Mapping[str, str] | None = None,
-        remaps: typing.Sequence[str] = (), namespace: str = '', viewer: Child | None = None,
+        remaps: typing.Sequence[str] = (), namespace: str = '',
         on_report: typing.Callable[[str, int, dict[str, str]], None] = lambda *report: None,
         on_encounter: typing.Callable[[Encounter | list[Nearest]], None] = lambda found: None,
     ) -> None:
@@ -81,7 +81,6 @@ class RosWorld:
         :param own_classes: `module:Class` by name, in the place of those of the graph table
         :param remaps: remapping rules of ROS
         :param namespace: of all nodes
-        :param viewer: a process that is to see all of the flight
         :param on_report: called with the name of a node of the graph, the simulated time in us
             and the values of its diagnostics
         :param on_encounter: called when two vehicles come near each other, and at the end with
@@ -89,7 +88,6 @@ class RosWorld:
         """
         self._members = members
         self._more_s = _MORE_S * (len(members) - 1)
-        self._viewer = viewer
         self._observe = on_report
         self._reports = {member.vehicle: GraphReports() for member in members}
         self._closed = False
@@ -141,16 +139,12 @@ class RosWorld:
         timeout_s = _SEEN_TIMEOUT_S + self._more_s
         deadline_s = time.monotonic() + timeout_s
         nodes = ['manager', *managed(self._members)]
-        while not self._monitor.is_matched(nodes, viewer=self._viewer_runs()):
+        while not self._monitor.is_matched(nodes):
             self._spin(self._children)
             if all(child.exit_code is not None for child in self._required):
                 return             # it was stopped before it was up
             if time.monotonic() > deadline_s:
                 raise WorldError(f'the node graph has not come up within {timeout_s:g} s')
-
-    def _viewer_runs(self) -> bool:
-        """Return whether there is a viewer; one that has ended has reported why."""
-        return self._viewer is not None and self._viewer.exit_code is None
 
     def run(self, stop: threading.Event) -> bool:
         """Monitor until `stop` is set or the graph is taken down; return whether it begins again.

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import pathlib
 import threading
 import typing
@@ -14,7 +13,6 @@ import numpy as np
 
 from px4_sim_ros.flight.record import FlightResult, WorldStatus
 from px4_sim_ros.model.encounters import Encounter, Encounters, Nearest, reach_m
-from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.spec.flight_spec import FlightSpec
 
 if typing.TYPE_CHECKING:       # each mode loads what it needs
@@ -131,22 +129,9 @@ def _graph(
 
     description = describe(spec)
     parameters, run = write_run_files(description, spec.configurations, folder)
-    viewer = None
-    if spec.viewer is not None:
-        viewer = _start_viewer(spec.viewer, parameters, spec.namespace)
-        stack.callback(viewer.stop)
     return RosWorld(
         spec.mode, vehicles_of(description), parameters,
         {name: Listener(None, watch.take, watch.follow, watch.attend)
          for name, watch in watches.items()},
         run=run, optional=spec.optional_nodes, own_classes=spec.own_classes, remaps=spec.remaps,
-        namespace=spec.namespace, viewer=viewer, on_encounter=take)
-
-
-def _start_viewer(viewer: str, params_file: pathlib.Path, namespace: str) -> Child:
-    """Return a process that shows the graph with these parameters."""
-    from px4_sim_ros.spec.ros_environment import ros_environment
-    return Child('the viewer', own_module(
-        'px4_sim_ros', 'view', '--viewer', viewer, '--params-file', str(params_file),
-        '--namespace', namespace),
-        environment=os.environ | ros_environment())
+        namespace=spec.namespace, on_encounter=take)

@@ -18,7 +18,8 @@ import sys
 IS_PLAIN = os.environ.get('NUMBA_DISABLE_JIT', '0') != '0'
 """Whether nothing is compiled."""
 
-MOTION, BURST, AUTOPILOT, ROWS = 'advance', 'burst', 'answer', 'rows'
+MOTION, BURST, AUTOPILOT, ROWS, SCAN, COLOURS = (
+    'advance', 'burst', 'answer', 'rows', 'scan', 'colours')
 """What is kept."""
 
 _ROOMS = 'autopilot', 'jit', 'model'

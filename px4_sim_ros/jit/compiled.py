@@ -74,8 +74,20 @@ def compiled(function: Function, *, inline: bool = False, allocates: bool = Fals
         function, inline='always' if inline else 'never', error_model='numpy', _nrt=allocates))
 
 
+@compiled
+def put_integer(out: np.ndarray, at: int, value: int, size: int) -> int:
+    """Write an integer as so many bytes, the lowest first; return where it ends."""
+    for i in range(size):
+        out[at + i] = (value >> (8 * i)) & 0xFF
+    end: int = at + size
+    return end
+
+
 allocating = functools.partial(compiled, allocates=True)
 """Compiles a function that makes arrays."""
+
+inlined = functools.partial(compiled, inline=True)
+"""Compiles a function into those that call it."""
 
 
 @functools.cache

@@ -42,8 +42,8 @@ from px4_sim_ros.process.new_folder import new_folder
 from px4_sim_ros.recording.bag.fleet_description import describe, vehicles_of, write_run_files
 from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.compile_ahead import compile_ahead
-from px4_sim_ros.spec.fleets import Fleet
-from px4_sim_ros.spec.flight_spec import FlightSpec, Options, VehicleSpec, flight_of
+from px4_sim_ros.spec.fleets import Fleet, laid_over
+from px4_sim_ros.spec.flight_spec import BY_HAND, FlightSpec, Options, VehicleSpec, flight_of
 from px4_sim_ros.spec.parameter_files import FlatParameters
 from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.spec.ros_environment import ros_environment
@@ -78,7 +78,8 @@ def options_of(
     return Options(
         given['mode'], given['autopilot'], given['px4_dir'],
         given['px4_schedule'], given['params_file'] or None, overrides,
-        {} if vehicle is None else {'': {'vehicle': vehicle}}, {'embedded': 'square'},
+        BY_HAND if vehicle is None else laid_over(BY_HAND, {'': {'vehicle': vehicle}}),
+        {'embedded': 'square'},
         given['profile'], given.get('namespace', ''),
         given['nodes'].split(',') if given['nodes'] else (),
         given['remap'].split(',') if given.get('remap') else (),
@@ -89,7 +90,7 @@ def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
     """Return the arguments that are parameters, by node."""
     overrides = {
         '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
-             | _given(given, 'wind', str)),
+             | _given(given, 'wind', str) | _given(given, 'scene', str)),
         'manager': (_given(given, 'speed_factor', speed_factor)
                     | ({'paused': True} if given['paused'] == 'true' else {})),
         'hil_bridge': _given(given, 'instance', int),
@@ -151,7 +152,7 @@ def begin(
     with domain_claim.claim_start() as held:
         held.enter_context(autopilots.claim(vehicles))
         try:
-            compile_ahead()
+            compile_ahead(sees=any(its.configuration.world.sees for its in vehicles))
         except KeyboardInterrupt:
             return None
         return _own_folder(context), held.pop_all()

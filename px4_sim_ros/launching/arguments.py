@@ -44,6 +44,8 @@ ARGUMENTS: dict[str, Argument] = {
     'scenario': Argument(
         '', 'What happens in the flight, and what has to hold: a name in config/scenarios, or a'
         ' path.'),
+    'scene': Argument(
+        '', 'What stands in the world: a name in config/scenes, or a path.'),
     'instance': Argument(
         '', 'As PX4: the HIL port is TCP 4560 + instance. Without it that of the parameters, 0.'),
     'speed_factor': Argument(
@@ -76,9 +78,6 @@ ARGUMENTS: dict[str, Argument] = {
     'log_level': Argument(
         'info', 'Which messages of nodes are logged: those of this level and above.',
         ('debug', 'info', 'warn', 'error', 'fatal')),
-    'viewer': Argument(
-        '', 'Show it live in Rerun: rerun opens it, FILE.rrd is written for it, a URL is one that'
-        ' runs.'),
 }
 
 # Those of the launch file for several vehicles.
@@ -89,6 +88,6 @@ FLEET_ARGUMENTS: dict[str, Argument] = {
         ('composed', 'separate')),
     **{name: ARGUMENTS[name] for name in (
         'autopilot', 'vehicle', 'wind', 'profile', 'px4_dir', 'px4_schedule', 'mission',
-        'instance', 'speed_factor', 'paused', 'seed', 'px4_topics', 'agent', 'record',
+        'scene', 'instance', 'speed_factor', 'paused', 'seed', 'px4_topics', 'agent', 'record',
         'params_file', 'nodes', 'rviz', 'publish_tf', 'log_level')},
 }

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The viewers of a launch: Rerun, rviz2 and what feeds it."""
+"""The viewers of a launch: rviz2 and what feeds it."""
 from __future__ import annotations
 
 import pathlib
@@ -17,7 +17,6 @@ from px4_sim_ros.process.children import die_with_parent
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.spec.resources import PACKAGE, config_directory
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.viewing.rerun_target import RerunTarget
 from px4_sim_ros.viewing.rviz_fleet import fleet_rviz
 from px4_sim_ros.viewing.urdf import urdf
 
@@ -35,8 +34,6 @@ def _installed(package: str) -> bool:
 
 def check_viewers(given: typing.Mapping[str, str]) -> None:
     """Check before anything starts that the viewers are installed."""
-    if given['viewer']:
-        RerunTarget(given['viewer'])
     check_tf(given)
     if given['rviz'] == 'true':
         _check_installed('rviz2')
@@ -69,14 +66,9 @@ def viewers(
     given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
     bounds: typing.Mapping[str, str],
 ) -> list[LaunchDescriptionEntity]:
-    """Return Rerun, TF, rviz2 and its sources; the flight continues when one of them ends."""
+    """Return TF, rviz2 and its sources; the flight continues when one of them ends."""
     shared = {'namespace': given['namespace'], 'output': 'screen', **bounds}
     found = []
-    if given['viewer']:
-        found.append(Node(
-            package=PACKAGE, executable=PACKAGE, exec_name='viewer',
-            arguments=['view', '--viewer', given['viewer'], '--params-file', str(file),
-                       '--namespace', given['namespace']], **shared))
     broadcasts = given['publish_tf'] == 'true'
     if broadcasts:
         found.append(Node(

@@ -13,12 +13,12 @@ import typing
 
 import gymnasium
 import numpy as np
-import yaml
+from transforms3d.euler import euler2quat
 
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.flight import instances
 from px4_sim_ros.flight.direct_bridge import DirectBridge, DirectServer
-from px4_sim_ros.flight.own_flight import overrides_of
+from px4_sim_ros.flight.own_flight import given_scenario, overrides_of
 from px4_sim_ros.link.hil.server import HilServer
 from px4_sim_ros.model.body.motion_memory import POSITION, ROTORS
 from px4_sim_ros.model.errors import ParameterError, RunError
@@ -30,23 +30,23 @@ from px4_sim_ros.process.machine_locks import claim_instances
 from px4_sim_ros.spec.blocks import block_configuration, make_blocks
 from px4_sim_ros.spec.compile_ahead import compile_ahead
 from px4_sim_ros.spec.configuration import Configuration, check_flown, load_configuration
-from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.fleets import laid_over
 from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, check_embedded
 from px4_sim_ros.spec.parameter_files import Settings
-from px4_sim_ros.spec.resources import DUMPER
 from px4_sim_ros.step.block import Block, Inputs, Outputs
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.runner import run_in_process
 
-_SCENARIO = 'scenario.yaml'
 _NEVER_S = 604_800.0                   # the end of a scenario that names none
 _GOES_ON: Settings = {**AS_FAST_AS_POSSIBLE, 'scenario': {'at_end': 'go_on'}}
 _NUMBERS = 13                          # of an observation: see `observed`
 _FAR_M, _FALL = 20.0, -10.0            # where an episode is lost, and what that costs
 _START_TIMEOUT_S, _REACHED = 60.0, 0.95
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.messages.own_block import OwnBlock
 
 Reward = typing.Callable[[Truth, Vector], tuple[float, bool]]
 """Returns from the true motion and the target, ENU, the reward per second, and whether to end."""
@@ -83,7 +83,7 @@ class FlightEnv(gymnasium.Env):
         scenario: str | typing.Mapping[str, typing.Any] | None = None, wind: str | None = None,
         set: typing.Mapping[str, typing.Any] | None = None, observation: str = 'truth',
         target_enu: Vector = (0.0, 0.0, 2.0), control_us: int = 20_000, limit_s: float = 10.0,
-        reward: Reward = hold,
+        reward: Reward = hold, topics: typing.Sequence[str] = (),
     ) -> None:
         """Check what is flown; nothing begins before `reset`.
 
@@ -92,25 +92,30 @@ class FlightEnv(gymnasium.Env):
         :param target_enu: in metres from home; an episode begins there
         :param control_us: how long an action holds
         :param limit_s: of an episode, in simulated time
+        :param topics: of blocks that are added, such as a camera; `info` has the last message of
+            each
         :raises ParameterError: one sentence with the name, the value and what is allowed
         """
         if observation not in self.observations:
             raise ParameterError(
                 f"observation = {observation!r}: must be {' or '.join(self.observations)}")
-        texts: dict[tuple[Kind, str], str] = {}
-        if scenario is not None and not isinstance(scenario, str):
-            texts['scenarios', _SCENARIO] = yaml.dump(
-                {'end': {'at_s': _NEVER_S}, **scenario}, Dumper=DUMPER, sort_keys=False)
-            scenario = _SCENARIO
+        name, files = given_scenario(scenario if isinstance(scenario, str | None) else {
+            'end': {'at_s': _NEVER_S}, **scenario})
         overrides = overrides_of(set or {}, {
-            'vehicle': vehicle, 'wind': wind, 'scenario': scenario, 'mission': self.mission})
+            'vehicle': vehicle, 'wind': wind, 'scenario': name, 'mission': self.mission})
         self._configuration = load_configuration(
-            None, overrides, base=laid_over(_GOES_ON, self.base()), files=Files(texts))
+            None, overrides, base=laid_over(_GOES_ON, self.base()), files=files)
         check_flown(self._configuration)
         check_period('control_us', control_us, self._configuration.world.step_us)
         self._kinds = ('truth', 'estimate') if observation == 'both' else (observation,)
-        self._target_enu, self._control_us, self._reward = target_enu, control_us, reward
+        self.target_enu, self._control_us, self._reward = target_enu, control_us, reward
         self._limit_us = round(limit_s * US_PER_S)
+        added = {row.topic: row.name for row in self._configuration.world.own_blocks}
+        for topic in topics:
+            if topic not in added:
+                raise ParameterError(f'topics: {topic!r}: must be the topic of a block that is'
+                                     f' added: {", ".join(added) or "there is none"}')
+        self._topics = {topic: added[topic] for topic in topics}
         self._claim = contextlib.ExitStack()       # of the environment
         self._held = contextlib.ExitStack()        # of the episode
         self._blocks: dict[str, Block] = {}
@@ -162,7 +167,7 @@ class FlightEnv(gymnasium.Env):
         drawn = int(self.np_random.integers(2**31 - 1))
         episode = int((options or {}).get('seed', drawn))
         self._held.close()
-        compile_ahead()
+        compile_ahead(sees=self._configuration.world.sees)
         world = dataclasses.replace(self._configuration.world, seed=episode)
         configuration = dataclasses.replace(self._configuration, world=world)
         self._clock = LockstepClock(world.step_us, 0.0)
@@ -176,7 +181,7 @@ class FlightEnv(gymnasium.Env):
             self.start(configuration, stack)
             self._held = stack.pop_all()
         self._begun_us = self._clock.complete_us
-        return self._observe(), {'seed': episode}
+        return self._observe(), {'seed': episode, **self._messages()}
 
     def step(
         self, action: np.ndarray,
@@ -188,14 +193,14 @@ class FlightEnv(gymnasium.Env):
             self.fly_until(self._clock.complete_us + self._control_us)
         except RunError:               # the motion has left all bounds
             is_lost = True
-        rate, wants_end = self._reward(self.truth, self._target_enu)
+        rate, wants_end = self._reward(self.truth, self.target_enu)
         is_lost |= wants_end
         reward = rate * self._control_us / US_PER_S + (_FALL if is_lost else 0.0)
         scenario: typing.Any = self._blocks.get('scenario')
         is_over = self._clock.complete_us - self._begun_us >= self._limit_us or (
             scenario is not None and scenario.course.is_over)
         info = {'fingerprint': self._dynamics.fingerprint} if is_lost or is_over else {}
-        return self._observe(), reward, is_lost, is_over, info
+        return self._observe(), reward, is_lost, is_over, info | self._messages()
 
     def close(self) -> None:
         """End the environment; a second time nothing happens."""
@@ -229,12 +234,16 @@ class FlightEnv(gymnasium.Env):
         """Return place, attitude, velocity and rate as an autopilot takes them, as of a truth."""
         raise NotImplementedError
 
+    def _messages(self) -> dict[str, typing.Any]:
+        return {topic: typing.cast('OwnBlock', self._blocks[name]).last
+                for topic, name in self._topics.items()}
+
     def _observe(self) -> np.ndarray:
         found: list[float] = []
         for kind in self._kinds:
             t = self.truth
             found += observed(*((t.position_enu, t.attitude, t.velocity_flu, t.rate_flu)
-                                if kind == 'truth' else self.estimate()), self._target_enu)
+                                if kind == 'truth' else self.estimate()), self.target_enu)
         return np.array(found, np.float32)
 
 
@@ -275,11 +284,23 @@ class MotorsEnv(FlightEnv):
         vehicle, world = self._configuration.vehicle, self._configuration.world
         speed = vehicle.hover_speed_rad_s(world.gravity_m_s2)
         state = self._dynamics.dynamics.state
-        state[POSITION] = self._target_enu
+        state[POSITION] = self.target_enu
         state[ROTORS:ROTORS + len(vehicle.rotors)] = speed
         self._motors.references = vehicle.as_references(
             [speed] * len(vehicle.rotors) + list(vehicle.rest[len(vehicle.rotors):]))
         self.fly_until(world.step_us)
+
+
+def share(action: float) -> float:
+    """Return a thrust from 0 to 1 of an action from -1 to 1."""
+    return 0.5 * (float(action) + 1.0)
+
+
+def turned(roll_pitch_yaw_rad: Vector) -> Quaternion:
+    """Return the attitude of FLU in ENU; roll and pitch are about forwards and left."""
+    roll, pitch, yaw = roll_pitch_yaw_rad
+    w, x, y, z = euler2quat(yaw, pitch, roll, 'rzyx').tolist()
+    return w, x, y, z
 
 
 class _Bridge(DirectBridge):
@@ -297,29 +318,35 @@ class _Bridge(DirectBridge):
         return DirectServer(make)
 
 
+REACHES: dict[str, Vector] = {
+    'position': (3.0, 3.0, 1.0), 'velocity': (3.0, 3.0, 1.0), 'attitude': (0.5, 0.5, math.pi),
+    'rates': (2.0, 2.0, 1.0)}
+"""The kinds of actions, and what 1 is by default."""
+
+
 class SetPointEnv(FlightEnv):
-    """The embedded autopilot flies to set points: positions around the target, or velocities.
+    """The embedded autopilot flies set points: positions around the target, velocities, turns.
 
     At the beginning of an episode it takes off to the target.
     """
 
     observations = 'truth', 'estimate', 'both'
-    action_size = 3
 
     def __init__(
-        self, *, action: str = 'position', reach: Vector = (3.0, 3.0, 1.0), **how: typing.Any,
+        self, *, action: str = 'position', reach: Vector | None = None, **how: typing.Any,
     ) -> None:
         """Check what is flown.
 
-        :param action: `position` or `velocity`
-        :param reach: what 1 is along east, north and up, in m from the target or in m/s
+        :param action: one of `REACHES`; attitudes and rates have a thrust as a fourth number
+        :param reach: what 1 is along east, north and up, in m from the target or in m/s; or of
+            roll, pitch and yaw (FLU, from east), in rad or in rad/s
         :param how: all of `FlightEnv`
         """
-        if action not in ('position', 'velocity'):
-            raise ParameterError(f'action = {action!r}: must be position or velocity')
+        if action not in REACHES:
+            raise ParameterError(f'action = {action!r}: must be {", ".join(REACHES)}')
+        self._action, self._reach = action, np.array(reach or REACHES[action])
         super().__init__(**how)
         self.check()
-        self._is_velocity, self._reach = action == 'velocity', reach
         instance = self._claim.enter_context(instances.first_free())
         self._claim.enter_context(claim_instances([instance]))
         for name in {'hil_bridge', 'pilot'}.intersection(self._configuration.nodes):
@@ -338,37 +365,51 @@ class SetPointEnv(FlightEnv):
         return {'hil_bridge': self._bridge}
 
     @property
+    def action_size(self) -> int:
+        """Three numbers, and a thrust for what is turned."""
+        return 4 if self._action in ('attitude', 'rates') else 3
+
+    @property
     def _memory(self) -> typing.Any:
         return self._bridge.made.records[0][0]
 
     def act(self, action: np.ndarray) -> None:
-        """Set the point that it flies to."""
-        reached = tuple((action * self._reach).tolist())
+        """Set what it flies."""
+        reached = tuple((action[:3] * self._reach).tolist())
         m, gain = self._memory, self._bridge.made.records[1][0].controller.position_gain_hz
-        if self._is_velocity:          # of the law that leads to a point: gain times the way
+        if self._action == 'velocity':   # of the law that leads to a point: gain times the way
             x, y, z = reached
             m.target_m[:] = total(tuple(m.position_m.tolist()), (x / gain, y / gain, z / gain))
+        elif self._action == 'position':
+            m.target_m[:] = total(self.target_enu, reached)
+        elif self._action == 'attitude':
+            self._bridge.made.commander.turn(share(action[3]), attitude=turned(reached))
         else:
-            m.target_m[:] = total(self._target_enu, reached)
+            self._bridge.made.commander.turn(share(action[3]), rate_flu=reached)
 
     def start(self, configuration: Configuration, stack: contextlib.ExitStack) -> None:
         """Arm and take off, then go to the target."""
         commander, step_us = self._bridge.made.commander, self._control_us
         while commander.arm():
             self._wait(step_us)
-        refused = commander.take_off(self._target_enu[2])
+        refused = commander.take_off(self.target_enu[2])
         if refused:
-            raise ParameterError(f'target_enu = {self._target_enu}: {refused}')
+            raise ParameterError(f'target_enu = {self.target_enu}: {refused}')
         self._climb(lambda: commander.in_air)
-        self.act(np.zeros(3))
+        self.hold()
+
+    def hold(self) -> None:
+        """Stay at the target until the first action."""
+        if self.action_size == 3:
+            self.act(np.zeros(3))
 
     def _climb(self, flies: typing.Callable[[], bool]) -> None:
-        while not (flies() and self.truth.position_enu[2] > _REACHED * self._target_enu[2]):
+        while not (flies() and self.truth.position_enu[2] > _REACHED * self.target_enu[2]):
             self._wait(self._control_us)
 
     def _wait(self, time_us: int) -> None:
         if self._clock.complete_us > _START_TIMEOUT_S * US_PER_S:
-            raise RunError(f'the vehicle has not reached target_enu = {self._target_enu} within'
+            raise RunError(f'the vehicle has not reached target_enu = {self.target_enu} within'
                            f' {_START_TIMEOUT_S:g} s; give it a lower one, or less wind')
         self.fly_until(self._clock.complete_us + time_us)
 

@@ -13,14 +13,20 @@ import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.flight.autopilots import start_autopilot
-from px4_sim_ros.learning.environments import SetPointEnv
+from px4_sim_ros.learning.environments import SetPointEnv, share, turned
 from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.link.pilot.block import PilotBlock
 from px4_sim_ros.link.pilot.events import Course
 from px4_sim_ros.link.pilot.link import PilotLink
 from px4_sim_ros.link.pilot.pilot import Pilot
 from px4_sim_ros.model.errors import RunError
-from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.frames import (
+    Quaternion,
+    Vector,
+    enu_to_ned,
+    flu_to_frd,
+    quaternion_enu_flu_to_ned_frd,
+)
 from px4_sim_ros.model.rotation import difference, matrix, to_body, total
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.px4.sitl import Px4, world_parameters
@@ -32,8 +38,9 @@ from px4_sim_ros.step.block import Block
 
 _BEFORE_S = 1.0                        # of set points, without which PX4 refuses the mode
 _OFFBOARD = 6                          # PX4_CUSTOM_MAIN_MODE_OFFBOARD
-# Of POSITION_TARGET_TYPEMASK: ignore all else.
+# Of POSITION_TARGET_TYPEMASK and ATTITUDE_TARGET_TYPEMASK: ignore all else.
 _ONLY_POSITION, _ONLY_VELOCITY = 0b1101_1111_1000, 0b1101_1100_0111
+_ONLY_ATTITUDE, _ONLY_RATES = 0b0000_0111, 0b1000_0000
 _HELD_STEP_WAIT_S = 0.05
 
 
@@ -41,7 +48,8 @@ class _Offboard(PilotBlock):
     """Sends PX4 the set points of an environment, in the place of a mission."""
 
     set_point: Vector = (0.0, 0.0, 0.0)
-    is_velocity = flies = False
+    kind, thrust = 'position', 0.0
+    flies = False
     home_enu: Vector = (0.0, 0.0, 0.0)
 
     def course(self, pilot: Pilot) -> Course[None]:
@@ -64,13 +72,22 @@ class _Offboard(PilotBlock):
             yield None
 
     def _send(self, link: PilotLink) -> None:
-        x, y, z = self.set_point if self.is_velocity else total(self.home_enu, self.set_point)
-        ned = y, x, -z
+        to = (round(1e3 * link.time_s), link.system_id, mavlink.MAV_COMP_ID_AUTOPILOT1)
         nothing = [0.0] * 3
+        if self.kind == 'attitude':
+            link.send(link.mav.set_attitude_target_encode(
+                *to, _ONLY_ATTITUDE, quaternion_enu_flu_to_ned_frd(turned(self.set_point)),
+                *nothing, self.thrust))
+            return
+        if self.kind == 'rates':
+            link.send(link.mav.set_attitude_target_encode(
+                *to, _ONLY_RATES, [1.0, *nothing], *flu_to_frd(self.set_point), self.thrust))
+            return
+        is_velocity = self.kind == 'velocity'
+        ned = enu_to_ned(self.set_point if is_velocity else total(self.home_enu, self.set_point))
         link.send(link.mav.set_position_target_local_ned_encode(
-            round(1e3 * link.time_s), link.system_id, mavlink.MAV_COMP_ID_AUTOPILOT1,
-            mavlink.MAV_FRAME_LOCAL_NED, _ONLY_VELOCITY if self.is_velocity else _ONLY_POSITION,
-            *(nothing if self.is_velocity else ned), *(ned if self.is_velocity else nothing),
+            *to, mavlink.MAV_FRAME_LOCAL_NED, _ONLY_VELOCITY if is_velocity else _ONLY_POSITION,
+            *(nothing if is_velocity else ned), *(ned if is_velocity else nothing),
             *nothing, 0.0, 0.0))
 
     # Of its telemetry.
@@ -130,10 +147,9 @@ class Px4Env(SetPointEnv):
             self._process = start_autopilot(
                 VehicleSpec(configuration, 'px4', self._px4), folder, ros_home=folder)
         stack.callback(self._process.stop)
-        self._pilot.set_point = self._target_enu
+        self._pilot.set_point = self.target_enu
         self._climb(lambda: self._pilot.flies)
-        self._pilot.is_velocity = self._is_velocity
-        self.act(np.zeros(3))
+        self.hold()
 
     def wait(self) -> None:
         """Wait for PX4, which holds the step."""
@@ -147,9 +163,12 @@ class Px4Env(SetPointEnv):
 
     def act(self, action: np.ndarray) -> None:
         """Change the set point."""
-        reached = tuple((action * self._reach).tolist())
+        reached = tuple((action[:3] * self._reach).tolist())
+        self._pilot.kind = self._action
+        if self.action_size > 3:
+            self._pilot.thrust = share(action[3])
         self._pilot.set_point = (
-            reached if self._is_velocity else total(self._target_enu, reached))
+            total(self.target_enu, reached) if self._action == 'position' else reached)
 
     def estimate(self) -> tuple[Vector, Quaternion, Vector, Vector]:
         """Return place, attitude, velocity and rate, as PX4 has sent them last."""

@@ -47,6 +47,21 @@ def packed(mav: mavlink.MAVLink, message: mavlink.MAVLink_message) -> bytes:
     return frame
 
 
+def parameter_value(message: mavlink.MAVLink_param_value_message) -> float:
+    """Return the value in a PARAM_VALUE; PX4 packs a whole number into the bytes of a float."""
+    value: float = message.param_value
+    if message.param_type == mavlink.MAV_PARAM_TYPE_INT32:
+        value, = struct.unpack('<i', struct.pack('<f', value))
+    return value
+
+
+def packed_parameter(value: float) -> tuple[float, int]:
+    """Return the value and the type for a PARAM_SET, of INT32 if it is an int."""
+    if isinstance(value, int):
+        return (struct.unpack('<f', struct.pack('<i', value))[0], mavlink.MAV_PARAM_TYPE_INT32)
+    return value, mavlink.MAV_PARAM_TYPE_REAL32
+
+
 def heartbeat(mav: mavlink.MAVLink, system_type: int) -> bytes:
     """Return the frame of the HEARTBEAT of a system that is no autopilot."""
     return packed(mav, mav.heartbeat_encode(

@@ -11,8 +11,7 @@ from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 
 from px4_sim_ros.messages.codec import Codec, Numbers
-from px4_sim_ros.messages.diagnostic_status import diagnostic_status
-from px4_sim_ros.messages.diagnostics import OK, WARN, values_of
+from px4_sim_ros.messages.diagnostics import OK, WARN, diagnostic_status, values_of
 from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
 from px4_sim_ros.model.rotation import matrix, to_body, to_world

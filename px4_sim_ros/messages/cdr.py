@@ -9,10 +9,15 @@ bytes on the wire are the same.
 """
 from __future__ import annotations
 
+import array
+import enum
+import functools
 import itertools
 import re
 import struct
 import typing
+
+import numpy as np
 
 from px4_sim_ros.messages.stamps import STAMP_OFFSET
 from px4_sim_ros.model.timebase import US_PER_S
@@ -179,13 +184,44 @@ def serialised(message: typing.Any) -> bytes:
 
     :raises struct.error: a number does not fit its field
     """
-    return bytes(_Walk(message).data)
+    return bytes(_Walk(message, notes=False).data)
+
+
+class _Kind(enum.Enum):
+    NUMBER, TEXT, MESSAGE, SEQUENCE, ARRAY = range(5)
+
+
+class _Field(typing.NamedTuple):
+    kind: _Kind
+    form: str = ''                 # of a number
+    size: int = 0                  # of it, in bytes
+    item: _Field | None = None     # of a sequence or an array
+
+
+@functools.cache
+def _fields_of(message_class: typing.Any) -> list[tuple[str, _Field]]:
+    """Return the fields of a class of messages, by name."""
+    return [(name, _field_of(kind))
+            for name, kind in message_class.get_fields_and_field_types().items()]
+
+
+def _field_of(kind: str) -> _Field:
+    if match := re.fullmatch(r'sequence<(.+?)(?:, \d+)?>', kind):
+        return _Field(_Kind.SEQUENCE, item=_field_of(match[1]))
+    if match := re.fullmatch(r'(.+)\[\d+\]', kind):
+        return _Field(_Kind.ARRAY, item=_field_of(match[1]))
+    if re.fullmatch(r'string(<\d+>)?', kind):
+        return _Field(_Kind.TEXT)
+    if kind in _FORMATS:
+        return _Field(_Kind.NUMBER, _FORMATS[kind], struct.calcsize(f'<{_FORMATS[kind]}'))
+    return _Field(_Kind.MESSAGE)
 
 
 class _Walk:
     """Serialises a message and notes the offsets of its numbers and texts."""
 
-    def __init__(self, message: typing.Any) -> None:
+    def __init__(self, message: typing.Any, *, notes: bool = True) -> None:
+        self._notes = notes            # without them arrays are written as they are in memory
         self.data = bytearray(_HEADER)
         self.leaves: list[_Leaf] = []
         # Bytes that are the same in all messages like this one: (start, end, bytes).
@@ -193,33 +229,35 @@ class _Walk:
         self._message('', message)
 
     def _message(self, path: str, message: typing.Any) -> None:
-        fields = message.get_fields_and_field_types()
-        for name, kind in fields.items():
-            self._field(f'{path}.{name}' if path else name, kind, getattr(message, name))
+        fields = _fields_of(message.__class__)
+        for name, field in fields:
+            self._field(f'{path}.{name}' if path else name, field, getattr(message, name))
         if not fields:         # IDL has no empty structure: one byte stands for it
             self._fixed(b'\0')
 
-    def _field(self, path: str, kind: str, value: typing.Any) -> None:
-        if match := re.fullmatch(r'sequence<(.+?)(?:, \d+)?>', kind):
-            self._constant(_LENGTH.pack(len(value)))
-            self._items(path, match[1], value)
-        elif match := re.fullmatch(r'(.+)\[\d+\]', kind):
-            self._items(path, match[1], value)
-        elif re.fullmatch(r'string(<\d+>)?', kind):
+    def _field(self, path: str, field: _Field, value: typing.Any) -> None:
+        kind, form, size, item = field
+        if kind is _Kind.NUMBER:
+            after = len(self.data)
+            self._align(size)
+            self.leaves.append(_Leaf(path, len(self.data), form, after))
+            # An octet of a message object is of type bytes.
+            self.data += value if isinstance(value, bytes) else struct.pack(f'<{form}', value)
+        elif kind is _Kind.TEXT:
             text = value.encode() + b'\0'
             self._constant(_LENGTH.pack(len(text)) + text)
-        elif kind in _FORMATS:
-            form, after = f'<{_FORMATS[kind]}', len(self.data)
-            self._align(struct.calcsize(form))
-            self.leaves.append(_Leaf(path, len(self.data), form[1:], after))
-            # An octet of a message object is of type bytes.
-            self.data += value if isinstance(value, bytes) else struct.pack(form, value)
-        else:
+        elif item is None:
             self._message(path, value)
-
-    def _items(self, path: str, kind: str, values: typing.Iterable[typing.Any]) -> None:
-        for i, value in enumerate(values):
-            self._field(f'{path}[{i}]', kind, value)
+        else:
+            if kind is _Kind.SEQUENCE:
+                self._constant(_LENGTH.pack(len(value)))
+            if not self._notes and isinstance(value, (array.array, np.ndarray)):
+                if len(value):
+                    self._align(item.size)
+                self.data += value.tobytes()
+                return
+            for i, its in enumerate(value):
+                self._field(f'{path}[{i}]', item, its)
 
     def _align(self, size: int) -> None:
         self.data += bytes(-(len(self.data) - len(_HEADER)) % size)

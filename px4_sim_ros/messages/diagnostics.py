@@ -1,9 +1,11 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a DiagnosticStatus, from a topic or from a bag."""
+"""How a DiagnosticStatus is made, and what is in one, from a topic or from a bag."""
 from __future__ import annotations
 
 import typing
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from px4_sim_ros.step.graph_vehicles import WORLD_NODES
 
@@ -11,6 +13,15 @@ OK, WARN, ERROR = 0, 1, 2      # levels of a DiagnosticStatus, as numbers
 
 # Those of several vehicles have no namespace, and are of each of them.
 _OF_FLEET = tuple(f'/{name}' for name in WORLD_NODES)
+
+
+def diagnostic_status(
+    name: str, level: int, text: str, values: typing.Mapping[str, object], hardware_id: str = '',
+) -> DiagnosticStatus:
+    """Return a DiagnosticStatus of this name; values are written by `str`."""
+    return DiagnosticStatus(
+        level=bytes([level]), name=name, hardware_id=hardware_id, message=text,
+        values=[KeyValue(key=key, value=str(value)) for key, value in values.items()])
 
 
 def values_of(status: typing.Any) -> dict[str, str]:

@@ -9,8 +9,7 @@ import typing
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from px4_sim_ros.link.pilot.events import Event
-from px4_sim_ros.messages.diagnostic_status import diagnostic_status
-from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN, values_of
+from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN, diagnostic_status, values_of
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.step.presence import Change

@@ -180,6 +180,10 @@ CODECS: dict[str, Codec] = {
     'gps/vel': Codec(
         lambda m: in_frame(TwistStamped(), WORLD_FRAME), ('twist.linear',),
         lambda m: m.velocity_enu, lambda time_us, n, frame: {'velocity_enu': n}),
+    'gps/sky': Codec(
+        lambda m: in_frame(Vector3Stamped(), 'gps_link'), ('vector',),
+        lambda m: (m.satellites, m.hdop, m.vdop), lambda time_us, n, frame: {
+            'satellites': int(n[0]), 'hdop': n[1], 'vdop': n[2]}),
     'airspeed': Codec(
         lambda m: in_frame(FluidPressure(), 'airspeed_link'), ('fluid_pressure', 'variance'),
         lambda m: (m.differential_pressure_pa, m.variance),

@@ -6,6 +6,7 @@ Its value is the serialised message, so it is the same in all modes, and does no
 """
 from __future__ import annotations
 
+import copy
 import json
 import traceback
 import typing
@@ -13,16 +14,25 @@ import typing
 from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.model.faults.action import FaultChain
 from px4_sim_ros.model.own_blocks import OwnBlockRow
 from px4_sim_ros.model.parameters import like, unknown_key_error
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, BlockConfiguration, Inputs, Outputs
+from px4_sim_ros.step.graph import FAULTS
 
 # Of these it takes what it does not say itself.
 _PERIOD_US, _TRUTH = 20_000, 'ground_truth/odom'
 _ALIGNED = 4
 """A message in another process comes padded to so many bytes."""
+
+
+class _Measured(typing.NamedTuple):
+    """What an action on a sensor may change: when, and what."""
+
+    time_us: int
+    message: typing.Any
 
 
 class OwnBlock(Block):
@@ -42,6 +52,7 @@ class OwnBlock(Block):
         self._row = next(row for row in configuration.world.own_blocks
                          if row.name == configuration.name)
         self.parameters = self.checked(f'block {self._row.name}', self._row.parameters)
+        self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
 
     @classmethod
     def checked(
@@ -81,7 +92,10 @@ class OwnBlock(Block):
 
     def reset(self) -> None:
         """Begin with the state of time 0; `noise` has standard normal numbers of the seed."""
-        self.noise = NormalStream(self.configuration.world.seed, f'block {self._row.name}')
+        c = self.configuration
+        self.noise = NormalStream(c.world.seed, f'block {self._row.name}')
+        self._faults = FaultChain(c.name, c.world, c.vehicle)
+        self.last: typing.Any = None       # its last message
 
     def measure(self, time_us: int, inputs: Inputs) -> typing.Any:
         """Return the message of a time, whose stamp is set; None: there is none.
@@ -107,6 +121,14 @@ class OwnBlock(Block):
         if type(message) is not self.message:
             raise RunError(f'{where}: measure has returned a {type(message).__name__}: must be a'
                            f' {self._row.type} or None')
+        if self._has_faults:
+            # A copy: the block may fill the same one again, and an action may keep it.
+            measured = self._faults.of(
+                time_us, _Measured(time_us, copy.deepcopy(message)), inputs[FAULTS])
+            if measured is None:
+                return NO_OUTPUTS
+            message = measured.message
         set_stamp(message.header.stamp, time_us)
+        self.last = message
         data = serialised(message)
         return {self._row.topic: data + bytes(-len(data) % _ALIGNED)}

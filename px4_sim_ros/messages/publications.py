@@ -76,11 +76,9 @@ class Publications:
         """
         self._wanted = wanted
         self._topics = publications_of(graph, world, vehicle)
-
-    def periods_us(self, topics: typing.Container[str]) -> list[int]:
-        """Return how often topics, under their names here, are due."""
-        return [its.period_us for found in self._topics.values() for its in found
-                if its.topic in topics]
+        self.periods_us = {
+            its.topic: its.period_us for found in self._topics.values() for its in found}
+        """How often each topic is due, by its name here."""
 
     def of(self, output: Output) -> typing.Iterator[tuple[str, bytes]]:
         """Yield the topics and messages of an output."""

@@ -10,7 +10,7 @@ import typing
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.parameters import Parameters, list_of, mapping_of, parameter
 
 _FARTHEST_M = 10_000
 _PAIRS = ('north_m', 'east_m'), ('latitude_deg', 'longitude_deg')
@@ -89,6 +89,7 @@ Item = TakeOff | Hold | GoTo | Land | ReturnHome
 ITEMS: dict[str, type[Item]] = {
     'take_off': TakeOff, 'hold': Hold, 'go_to': GoTo, 'land': Land, 'return_home': ReturnHome}
 _LAST = Land, ReturnHome
+_KEYS = 'name', 'items'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,14 +198,15 @@ class Mission:
         :param owner: what to call it in an error sentence
         :raises ParameterError: naming the item and what is allowed
         """
-        if not isinstance(content, dict) or set(content) != {'name', 'items'}:
-            raise ParameterError(f'{owner}: must hold name and items and nothing else')
+        content = mapping_of(owner, 'mission', content, _KEYS)
+        for key in _KEYS:
+            if key not in content:
+                raise ParameterError(f'{owner}: must hold name and items; there is no {key}')
         if not isinstance(content['name'], (str, int, float)):
             raise ParameterError(f"{owner}: name = {shown(content['name'])}: must be a text")
-        if not isinstance(content['items'], list):
-            raise ParameterError(f"{owner}: items = {shown(content['items'])}: must be a list")
         items = tuple(
-            cls._item(f'{owner}: items[{i}]', item) for i, item in enumerate(content['items']))
+            cls._item(f'{owner}: items[{i}]', item)
+            for i, item in enumerate(list_of(f'{owner}: items', content['items'])))
         mission = cls(str(content['name']), items)
         flies = not mission.drives or any(isinstance(item, _LAST) for item in items)
         if not items or (flies and not (

@@ -12,13 +12,19 @@ import re
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, shown
+from px4_sim_ros.model.parameters import list_of
 
-_NAME = re.compile(r'[a-z][a-z0-9_]*')
+NAME = re.compile(r'[a-z][a-z0-9_]*')
 _FURTHER = re.compile(r'.*_[1-9]')           # as further instances of a sensor are called
 _TOPIC = re.compile(r'[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*')
 _CLASS = re.compile(r'([\w./ -]+\.py|[\w.]+):\w+')
 # Of their messages a recording, which is data, may name the types.
 _TYPE = re.compile(r'(geometry|nav|sensor|std|stereo|trajectory|vision|visualization)_msgs/msg/\w+')
+
+SCAN, MOTION = 'sensor_msgs/msg/LaserScan', 'nav_msgs/msg/Odometry'
+"""The types of messages of a lidar, and of what finds its motion."""
+TO_AUTOPILOT = 'to_autopilot'
+"""The parameter that says that the autopilot gets them."""
 
 Entry = typing.Mapping[str, typing.Any]
 """A block as files declare it: its class, and what else is said of it."""
@@ -40,13 +46,18 @@ class OwnBlockRow(typing.NamedTuple):
         """Its parameters by name, those that are not by default."""
         return typing.cast('dict[str, typing.Any]', json.loads(self.values))
 
+    @property
+    def is_for_autopilot(self) -> bool:
+        """Whether the autopilot gets what it measures."""
+        return self.type in (SCAN, MOTION) and bool(self.parameters.get(TO_AUTOPILOT))
+
     def check(self) -> None:
         """Check what can be said without the graph.
 
         :raises ParameterError: naming the block and what is allowed
         """
         for what, value, form, words in (
-                ('name', self.name, _NAME, 'lower-case letters, digits and _'),
+                ('name', self.name, NAME, 'lower-case letters, digits and _'),
                 ('class', self.path, _CLASS, 'module:Class or file.py:Class'),
                 ('topic', self.topic, _TOPIC, 'lower-case letters, digits, _ and /'),
                 ('message', self.type, _TYPE, 'a message of geometry_msgs, nav_msgs, sensor_msgs or'
@@ -66,9 +77,7 @@ def read_entries(owner: str, content: typing.Any) -> tuple[Entry, ...]:
 
     :raises ParameterError: naming the place and what is allowed
     """
-    if not isinstance(content, list):
-        raise ParameterError(f'{owner} = {shown(content)}: must be a list')
-    for i, entry in enumerate(content):
+    for i, entry in enumerate(list_of(owner, content)):
         if not isinstance(entry, dict) or not isinstance(entry.get('class'), str):
             raise ParameterError(f'{owner}[{i}] = {shown(entry)}: must be a mapping with a class,'
                                  ' file.py:Class or module:Class')

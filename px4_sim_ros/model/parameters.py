@@ -120,6 +120,36 @@ def number(name: str, value: typing.Any) -> float:
     return float(_convert(name, value, float, parameter('').metadata))
 
 
+def list_of(name: str, value: typing.Any) -> list[typing.Any]:
+    """Return a list.
+
+    :raises ParameterError: it is none
+    """
+    if not isinstance(value, list):
+        raise ParameterError(f'{name} = {shown(value)}: must be a list')
+    return value
+
+
+def mapping_of(
+    owner: str, what: str, content: typing.Any, known: typing.Iterable[str],
+    beside: typing.Collection[str] = (),
+) -> dict[str, typing.Any]:
+    """Return the content of a file, a mapping with none but certain keys.
+
+    :param owner: what to call the file in an error sentence
+    :param what: the file describes; '' says no more than the owner
+    :param beside: keys that are allowed as well, and are for no user
+    :raises ParameterError: it is no mapping, or has another key
+    """
+    known = list(known)
+    if not isinstance(content, dict):
+        raise ParameterError(f'{owner}: must be a mapping of {", ".join(known)}')
+    for key in content:
+        if key not in known and key not in beside:
+            raise unknown_key_error(f'{owner}: {what}' if what else owner, str(key), known)
+    return content
+
+
 def like(name: str, value: typing.Any, default: typing.Any) -> typing.Any:
     """Return a value of the kind of a default: a number, a text, a truth or a list of numbers.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
@@ -15,6 +16,9 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.own_blocks import OwnBlockRow, from_text
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import check_period, kind_and_index
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 OF_VEHICLE = frozenset({
     'vehicle', 'seed', 'instances', 'mission', 'scenario', 'px4_topics', 'blocks'})
@@ -51,10 +55,12 @@ class WorldParameters(Parameters):
         maximum=45)
     ground_uphill_deg: float = parameter(
         'where the ground rises to, clockwise from north', 'deg', minimum=0, maximum=360)
-    wind: str = parameter('what the node wind blows; none: there is no such node',
-                          choices=WIND_CHOICES)
+    wind: str = parameter('what the node wind blows; none: it is calm, and without by_hand there is'
+                          ' no such node', choices=WIND_CHOICES)
     downwash: bool = parameter(
         'whether the air below the rotors of each vehicle blows at the others')
+    gnss_sky: bool = parameter(
+        'whether GNSS receivers use single satellites, which what stands in the world hides')
     magnetic_field_year: float = parameter(
         'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
     periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
@@ -70,8 +76,13 @@ class WorldParameters(Parameters):
         'what the node pilot flies: name of a file in config/missions, or a path (.yaml, .plan);'
         ' none: there is no such node')
     scenario: str = parameter(
-        'what the node scenario runs: name of a file in config/scenarios, or a path; none: there'
-        ' is no such node')
+        'what the node scenario runs: name of a file in config/scenarios, or a path; none: nothing,'
+        ' and without by_hand there is no such node')
+    by_hand: bool = parameter(
+        'whether there are the nodes scenario and wind also where none is named: for faults and'
+        ' wind by hand')
+    scene: str = parameter(
+        'what stands in the world: name of a file in config/scenes, or a path; none: a plane')
     px4_topics: bool = parameter(
         "whether there is a node px4_topics, the agent of PX4's own ROS 2 topics")
     blocks: str = parameter(
@@ -94,17 +105,28 @@ class WorldParameters(Parameters):
         return from_text(self.blocks)
 
     @property
+    def sees(self) -> bool:
+        """Whether something in it may look at what stands there."""
+        return self.scene != 'none' or bool(self.own_blocks)
+
+    @property
+    def has_scenario(self) -> bool:
+        """Whether a scenario is named, which then ends the flight."""
+        return self.scenario != 'none'
+
+    @property
     def node_counts(self) -> dict[str, int]:
         """How many there are of each kind of node that is not always there once."""
-        recorded, has_scenario = self.commands == 'recording', self.scenario != 'none'
+        recorded, has_faults = self.commands == 'recording', self.has_scenario or self.by_hand
         return self.instances | {
-            'wind': int(self.wind != 'none' or self.downwash), 'downwash': int(self.downwash),
+            'wind': int(self.wind != 'none' or self.downwash or self.by_hand),
+            'downwash': int(self.downwash), 'gnss_sky': int(self.gnss_sky),
             'wake_player': int(self.downwash and recorded), 'hil_bridge': int(not recorded),
             'player': int(recorded), 'recorder': int(self.recorder),
             'pilot': int(self.mission != 'none' and not recorded),
             'px4_topics': int(self.px4_topics and not recorded),
-            'scenario': int(has_scenario and not recorded),
-            'scenario_player': int(has_scenario and recorded)}
+            'scenario': int(has_faults and not recorded),
+            'scenario_player': int(has_faults and recorded)}
 
     def period_us(self, sensor: str) -> int:
         """Return how often a sensor measures; all of one kind have the same period."""
@@ -152,12 +174,14 @@ class Environment:
     earth_rate_enu: Vector = (0.0, 0.0, 0.0)
     """In rad/s; its first component is 0."""
     ground: Ground = LEVEL
+    scene: Scene | None = None
+    """What stands in it, and its ground if that is not the plane."""
 
     @classmethod
-    def of(cls, world: WorldParameters) -> Environment:
+    def of(cls, world: WorldParameters, scene: Scene | None = None) -> Environment:
         """Return the environment that the parameters of the world describe."""
         return cls(world.gravity(), world.atmosphere(), world.home_altitude_m,
-                    world.earth_rate_enu(), world.ground())
+                    world.earth_rate_enu(), world.ground(), scene)
 
     def gravity_m_s2(self, height_m: float) -> float:
         """Return the acceleration of gravity, downwards."""

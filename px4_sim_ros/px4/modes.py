@@ -26,9 +26,10 @@ def mode_of(main: float, sub: float) -> str:
     return _SUB.get(int(sub), '') if main == _AUTO else _MAIN.get(int(main), '')
 
 
-def auto_mode(name: str) -> int:
-    """Return the custom_mode of a mode that flies by itself."""
-    return _AUTO << 16 | _SUB_BY_NAME[name] << 24
+def custom_mode(name: str) -> int:
+    """Return the custom_mode of a mode."""
+    main, sub = _NUMBERS[name]
+    return main << 16 | sub << 24
 
 
 def mode_numbers(name: str) -> tuple[int, int]:

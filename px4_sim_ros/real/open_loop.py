@@ -29,6 +29,7 @@ from px4_sim_ros.model.body.rotors import (
     LAG_UP,
     MAX_SPEED,
 )
+from px4_sim_ros.model.body.scene_contact import no_touches
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real.flight import RealFlight
@@ -136,7 +137,8 @@ def fly(
     found: np.ndarray = _fly(
         np.asarray(starts), states, inputs, motors.speeds if motors.measured else _NOTHING,
         np.asarray(marks), *plant_of(vehicle, flight), flight.period_s / substeps, substeps,
-        no_anchors(0), np.concatenate((flight.attitude, flight.rate_rad_s), axis=1)
+        no_anchors(0), no_touches(0, has_scene=False),
+        np.concatenate((flight.attitude, flight.rate_rad_s), axis=1)
         if turning == LOGGED else _NOTHING)
     return found
 
@@ -235,12 +237,13 @@ def _explained(effect: np.ndarray, causes: np.ndarray) -> float:
 def _fly(
     starts: np.ndarray, states: np.ndarray, inputs: np.ndarray, speeds: np.ndarray,
     marks: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
-    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, substep_s: float, substeps: int,
-    anchors: np.ndarray, turns: np.ndarray,
+    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, shapes: np.ndarray,
+    relief: np.ndarray, paths: np.ndarray, substep_s: float, substeps: int, anchors: np.ndarray,
+    touches: np.ndarray, turns: np.ndarray,
 ) -> np.ndarray:
     """Return the result of `fly`; rotors turn at measured speeds, the body as logged, if given."""
     found = np.empty((len(starts), len(marks), ROTORS))
-    plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
+    plant = Plant(constants, rotors, surfaces, actuators, packs, feet, shapes, relief, paths)
     angles, work = np.zeros(len(rotors)), np.zeros((WORK_ROWS, states.shape[1]))
     for i in range(len(starts)):
         x = states[i].copy()
@@ -252,7 +255,7 @@ def _fly(
                 for k in range(turns.shape[1]):
                     x[QW + k] = turns[step, k]
                 now = inputs[step]
-                held = HeldInputs(now[6:], now[:3], now[3:6], anchors)
+                held = HeldInputs(now[6:], now[:3], now[3:6], anchors, touches)
                 integrate(x, angles, plant, held, work, substep_s, substeps, True)
                 step += 1
             found[i, j] = x[:ROTORS]

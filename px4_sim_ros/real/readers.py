@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pathlib
-import typing
 
 import numpy as np
 
@@ -63,23 +62,8 @@ def read_flight(path: str | pathlib.Path) -> RealFlight:
             return read_recording(path)
     if not path.exists():
         raise ParameterError(f'log {path}: No such file or directory')
-    if path.suffix not in _READERS:
+    if path.suffix != '.ulg':
         raise ParameterError(
-            f'log {path}: must be a folder that was recorded with --record, or end with'
-            f' {" or ".join(_READERS)}')
-    return _READERS[path.suffix](path)
-
-
-# Each loads what it needs only when it reads.
-def _ulog(path: pathlib.Path) -> RealFlight:
+            f'log {path}: must be a folder that was recorded with --record, or end with .ulg')
     from px4_sim_ros.real.ulog import read_ulog
     return read_ulog(path)
-
-
-def _parquet(path: pathlib.Path) -> RealFlight:
-    from px4_sim_ros.real.mocap import read_nanodrone
-    return read_nanodrone(path)
-
-
-_READERS: dict[str, typing.Callable[[pathlib.Path], RealFlight]] = {
-    '.ulg': _ulog, '.parquet': _parquet}

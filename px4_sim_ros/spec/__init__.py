@@ -1,3 +1,3 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What is flown: parameters, vehicles, missions, scenarios, fleets, and their files."""
+"""What is flown: parameters, vehicles, missions, scenarios, scenes, fleets, and their files."""

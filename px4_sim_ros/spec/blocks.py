@@ -18,7 +18,7 @@ def block_configuration(configuration: Configuration, name: str) -> BlockConfigu
         name, configuration.graph, configuration.world, configuration.vehicle,
         configuration.of_node(name, Parameters),
         configuration.mission if name == 'pilot' else None,
-        configuration.scenario if name == 'scenario' else None)
+        configuration.scenario if name == 'scenario' else None, configuration.scene)
 
 
 def make_blocks(

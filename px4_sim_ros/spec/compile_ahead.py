@@ -14,9 +14,11 @@ import sys
 from px4_sim_ros.jit.code_cache import (
     AUTOPILOT,
     BURST,
+    COLOURS,
     IS_PLAIN,
     MOTION,
     ROWS,
+    SCAN,
     cache_folder,
     is_kept,
 )
@@ -31,7 +33,12 @@ _MAKERS = {
     MOTION: (__name__, 'compile_motion'),
     BURST: ('px4_sim_ros.link.hil.burst_code', 'prepare'),
     AUTOPILOT: ('px4_sim_ros.autopilot.answer', 'address'),
-    ROWS: ('px4_sim_ros.recording.bag.step_rows', 'address')}
+    ROWS: ('px4_sim_ros.recording.bag.step_rows', 'address'),
+    SCAN: ('px4_sim_ros.model.scene.rays', 'address'),
+    COLOURS: ('px4_sim_ros.model.scene.colours', 'address')}
+
+
+_SEEING = SCAN, COLOURS
 
 
 def not_compiled() -> list[str]:
@@ -39,14 +46,15 @@ def not_compiled() -> list[str]:
     return [] if IS_PLAIN else [name for name in _MAKERS if not is_kept(name)]
 
 
-def compile_ahead() -> None:
+def compile_ahead(*, sees: bool = True) -> None:
     """Compile what is not compiled on this machine yet, in processes that can be interrupted.
 
     It is not done in this one: the compiler looks at signals once in many seconds.
 
+    :param sees: also that of what looks at a scene
     :raises KeyboardInterrupt: also when another process was interrupted
     """
-    names = not_compiled()
+    names = [name for name in not_compiled() if sees or name not in _SEEING]
     if not names:
         return
     print('the equations of motion are compiled for this machine; that is done once',

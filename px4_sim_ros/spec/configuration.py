@@ -8,7 +8,7 @@ import functools
 import pathlib
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean, shown, within
+from px4_sim_ros.model.errors import ParameterError, check_installed, shown, within
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.own_blocks import Entry, to_text
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
@@ -24,6 +24,7 @@ from px4_sim_ros.spec.parameter_files import (
     default_parameters,
     flat_values,
     nested,
+    node_hint,
     sections_of,
     select,
     write_parameters,
@@ -35,6 +36,7 @@ from px4_sim_ros.step.graph_vehicles import WORLD_NODES
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.model.scenario.scenario import Scenario
+    from px4_sim_ros.model.scene.scene import Scene
 
 # Its parameters are read first.
 _FIRST = 'manager'
@@ -60,6 +62,7 @@ class Texts(typing.NamedTuple):
     vehicle: str = ''
     mission: str = ''
     scenario: str = ''
+    scene: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Configuration:
     nodes: dict[str, Parameters]
     mission: Mission | None = None         # None: there is no pilot
     scenario: Scenario | None = None
+    scene: Scene | None = None
     texts: Texts = Texts()
 
     @functools.cached_property
@@ -132,6 +136,10 @@ def load_configuration(
     files = files or Files()
     given = sections_of(params_file) if params_file is not None else {}
     laid: dict[str, FlatParameters] = {}
+    added: set[str] = set()        # nodes of blocks whose rows are made here
+
+    def of_file_for(node: str) -> FlatParameters:
+        return select(given, f'{absolute(namespace)}/{node}')
 
     def configured(node: str) -> NodeConfiguration:
         values = default_parameters(node)
@@ -140,7 +148,11 @@ def load_configuration(
         if node in ('pilot', 'px4_topics') and 'hil_bridge' in names:
             values |= {'instance': flat_values(configured('hil_bridge').own)['instance']}
         over = overrides.get('', {}) | overrides.get(node, {})
-        of_file = select(given, f'{absolute(namespace)}/{node}')
+        of_file = of_file_for(node)
+        if node in added:              # its row has them
+            values, of_file, over = (
+                {key: value for key, value in layer.items() if key in default_parameters(node)}
+                for layer in (values, of_file, over))
         try:
             return node_configuration(node, values | of_file | over)
         except ParameterError as error:
@@ -152,22 +164,32 @@ def load_configuration(
     _check_shared_names(overrides.get('', {}))
     of_vehicle: dict[str, FlatParameters] = {}
     named = configured(_FIRST).world.scenario
-    entries: tuple[Entry, ...] = ()
+    blocks: dict[str, tuple[Entry, ...]] = {}          # by the name of their file
     if lays_scenario and (scenario := files.scenario(named)) is not None:
-        entries = scenario.blocks
+        blocks[files.owner('scenarios', named)] = scenario.blocks
         laid |= settings_of(scenario)
-        _check_alone(files, named, laid)
+        _check_alone(files, named, {node: values for node, values in laid.items()
+                                    if not node or graph.is_node(node)})
     is_of_file = vehicle is None
+    owner = 'vehicle'
     if vehicle is None:
-        vehicle = files.vehicle(configured(_FIRST).world.vehicle)
+        name = configured(_FIRST).world.vehicle
+        vehicle, owner = files.vehicle(name), files.owner('vehicles', name)
     of_vehicle |= _settings_of(vehicle)
     # Those of a recording are there without their classes, which are imported when they run.
-    entries = vehicle.blocks + entries
-    if entries and 'blocks' not in (base or {}).get('', {}):
-        of_vehicle[''] |= {'blocks': to_text(rows_of(entries))}
+    blocks = {owner: vehicle.blocks} | blocks
+    if any(blocks.values()) and 'blocks' not in (base or {}).get('', {}):
+        rows = rows_of(blocks, lambda name: {
+            key: value for layer in (laid.get(name, {}), of_file_for(name), overrides.get(name, {}))
+            for key, value in layer.items() if key not in default_parameters(name)})
+        added |= {row.name for row in rows}
+        of_vehicle[''] |= {'blocks': to_text(rows)}
     world = configured(_FIRST).world
     names = graph.of_world(world).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
+    if laid:
+        with within(files.owner('scenarios', named)):
+            check_nodes(laid, names)
     check_nodes(overrides, names)
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
@@ -177,19 +199,23 @@ def load_configuration(
         {name: configuration.own for name, configuration in nodes.items()},
         files.mission(world.mission, world.scenario) if 'pilot' in nodes else None,
         files.scenario(world.scenario) if 'scenario' in nodes else None,
+        files.scene(world.scene),
         Texts(files.text('vehicles', world.vehicle) if is_of_file else '',
               files.mission_text(world.mission, world.scenario) if 'pilot' in nodes else '',
-              files.text('scenarios', world.scenario) if 'scenario' in nodes else ''))
+              files.text('scenarios', world.scenario) if 'scenario' in nodes else '',
+              files.scene_text(world.scene)))
     if 'recorder' in nodes:
         recorded(found.graph, found.of_node('recorder', RecorderParameters))
     return found
 
 
 def check_nodes(
-    settings: typing.Mapping[str, FlatParameters], names: typing.Container[str],
+    settings: typing.Mapping[str, FlatParameters], names: typing.Collection[str],
 ) -> None:
     """Check that settings are for nodes of a run."""
     for node in settings:
+        if node and not graph.is_node(node) and node not in names:
+            raise ParameterError(f'there is no node {node}{node_hint(node, names)}')
         if node and node not in names:
             raise ParameterError(f'{node}: there is no such node in this run; {_how_to_add(node)}')
 
@@ -213,7 +239,9 @@ def check_flown(configuration: Configuration) -> None:
     if scenario is not None:
         from px4_sim_ros.model.faults.action import Subject
         scenario.check(
-            Subject(vehicle, configuration.graph.blocks), f'scenario {scenario.name}')
+            Subject(vehicle, configuration.graph.blocks, configuration.scene is not None,
+                    configuration.graph.own),
+            f'scenario {scenario.name}')
 
 
 def vehicle_parameters(name: str, node: str) -> FlatParameters:
@@ -329,9 +357,6 @@ def _asked_for_by(kind: str) -> str:
 
 def _how_to_add(node: str) -> str:
     """Return the end of a sentence about a node that is missing: what adds it."""
-    if not graph.is_node(node):
-        return (did_you_mean(node, graph.NODES).removeprefix('; ')
-                or f"nodes are {', '.join(graph.NODES)}")
     spec = graph.spec_of(node)
     options = {'wind': '--wind constant', 'recorder': '--record DIR',
                'pilot': '--mission square', 'px4_topics': '--px4-topics'}

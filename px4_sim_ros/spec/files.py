@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Vehicles, missions and scenarios, by their names in `config` or by paths."""
+"""Vehicles, missions, scenarios and scenes, by their names in `config` or by paths."""
 from __future__ import annotations
 
 import dataclasses
@@ -11,20 +11,24 @@ import yaml
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.spec.own_blocks import in_folder
-from px4_sim_ros.spec.resources import named_file, parse_json, parse_yaml, read_text
+from px4_sim_ros.spec.resources import DUMPER, named_file, parse_json, parse_yaml, read_text
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.model.mission import Mission
     from px4_sim_ros.model.scenario.scenario import Scenario
+    from px4_sim_ros.model.scene.scene import Scene
     from px4_sim_ros.spec.parameter_files import FlatParameters
 
 NONE = 'none'
-"""The parameters `scenario` and `mission` of a run without one."""
+"""The parameters `scenario`, `mission` and `scene` of a run without one."""
 
 IN_SCENARIO = 'scenario'
 """The parameter `mission` of a run whose mission stands in its scenario."""
 
-Kind = typing.Literal['vehicles', 'missions', 'scenarios']
+Kind = typing.Literal['vehicles', 'missions', 'scenarios', 'scenes']
+_WORLDS = '.sdf', '.world'
+"""How files end that are worlds of Gazebo, and are read as scenes."""
+_Make = typing.Callable[[str, str, typing.Any], typing.Any]
 
 
 class Files:
@@ -39,12 +43,8 @@ class Files:
 
     def vehicle(self, name: str) -> Vehicle:
         """Return a vehicle."""
-        def read(owner: str, _: str, content: typing.Any) -> Vehicle:
-            vehicle = Vehicle.from_mapping(owner, content)
-            return dataclasses.replace(
-                vehicle, blocks=in_folder(vehicle.blocks, 'vehicles', name))
-
-        found: Vehicle = self._object('vehicles', name, read)
+        found: Vehicle = self._with_blocks(
+            'vehicles', name, lambda owner, _, content: Vehicle.from_mapping(owner, content))
         return found
 
     def mission(self, name: str, scenario: str = NONE) -> Mission | None:
@@ -61,12 +61,24 @@ class Files:
 
     def scenario(self, name: str) -> Scenario | None:
         """Return a scenario; None for `none`."""
-        def read(*content: typing.Any) -> Scenario:
-            scenario = _read_scenario(*content)
-            return dataclasses.replace(
-                scenario, blocks=in_folder(scenario.blocks, 'scenarios', name))
+        return None if name == NONE else self._with_blocks('scenarios', name, _read_scenario)
 
-        return None if name == NONE else self._object('scenarios', name, read)
+    def scene(self, name: str) -> Scene | None:
+        """Return a scene; None for `none`."""
+        return None if name == NONE else typing.cast('Scene', self._object(
+            'scenes', name, lambda *content: _read_scene(self._folder(name), *content)))
+
+    def _folder(self, scene: str) -> pathlib.Path | None:
+        """Return the folder in which a scene names files; None: its text stands alone."""
+        return None if ('scenes', scene) in self._given else named_file('scenes', scene).parent
+
+    def _with_blocks(self, kind: Kind, name: str, make: _Make) -> typing.Any:
+        """Return an object with blocks of the user's, whose files are looked for beside its own."""
+        def make_with_blocks(*content: typing.Any) -> typing.Any:
+            found = make(*content)
+            return dataclasses.replace(found, blocks=in_folder(found.blocks, kind, name))
+
+        return self._object(kind, name, make_with_blocks)
 
     def text(self, kind: Kind, name: str) -> str:
         """Return the text of a file, '' for `none`."""
@@ -83,6 +95,13 @@ class Files:
         mission = self.mission(name, scenario)
         return '' if mission is None else yaml.dump(mission.to_mapping(), sort_keys=False)
 
+    def scene_text(self, name: str) -> str:
+        """Return the text of a scene that needs no other files, '' for `none`."""
+        scene = self.scene(name)
+        if scene is None or not (scene.has_arrays or name.endswith(_WORLDS)):
+            return self.text('scenes', name)
+        return yaml.dump(scene.to_mapping(), Dumper=DUMPER, sort_keys=False, width=1 << 20)
+
     def owner(self, kind: Kind, name: str) -> str:
         """Return the name of a file in error sentences."""
         what = kind.removesuffix('s')
@@ -90,9 +109,7 @@ class Files:
             return f'{what} {name}{self._whose}'
         return f'{what} file {named_file(kind, name)}'
 
-    def _object(
-        self, kind: Kind, name: str, make: typing.Callable[[str, str, typing.Any], typing.Any],
-    ) -> typing.Any:
+    def _object(self, kind: Kind, name: str, make: _Make) -> typing.Any:
         """Return the object that a file describes, made once."""
         if (kind, name) not in self._objects:
             self._objects[kind, name] = make(*self._content(kind, name))
@@ -107,6 +124,9 @@ class Files:
                 parse_json(given, owner) if is_plan else parse_yaml(given, owner))
         path = named_file(kind, name)
         text = read_text(path, f"{kind.removesuffix('s')} file")
+        if kind == 'scenes' and name.endswith(_WORLDS):
+            from px4_sim_ros.spec.sdf_world import scene_content
+            return owner, path.stem, scene_content(text, owner, path.parent)
         content = parse_json(text, owner) if is_plan else parse_yaml(text, owner, str(path))
         self._texts[kind, name] = text.decode()
         return owner, path.stem, content
@@ -131,6 +151,14 @@ def _read_scenario(owner: str, name: str, content: typing.Any) -> Scenario:
     scenario = Scenario.from_mapping(owner, name, content)
     scenario_mavlink.check(scenario, owner)
     return scenario
+
+
+def _read_scene(
+    folder: pathlib.Path | None, owner: str, name: str, content: typing.Any,
+) -> Scene:
+    from px4_sim_ros.model.scene.scene import Scene
+    from px4_sim_ros.spec.scene_data import with_data
+    return Scene.from_mapping(owner, name, with_data(folder, owner, content))
 
 
 def load_mission(name: str) -> Mission:

@@ -17,7 +17,7 @@ from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError, shown, within
-from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
+from px4_sim_ros.model.parameters import Parameters, mapping_of, parameter, unknown_key_error
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
@@ -137,9 +137,7 @@ class Fleet:
         content = read_yaml(path, 'fleet file')
         if not isinstance(content, dict) or not isinstance(content.get('vehicles'), list):
             raise ParameterError(f'{owner}: must hold a list of vehicles')
-        for key in content:
-            if key not in ('vehicles', 'set', 'near_miss_m'):
-                raise unknown_key_error(owner, key, ('vehicles', 'set', 'near_miss_m'))
+        mapping_of(owner, 'fleet', content, ('vehicles', 'set', 'near_miss_m'))
         if not 1 <= len(content['vehicles']) <= MOST_VEHICLES:
             raise ParameterError(f"{owner}: vehicles: {len(content['vehicles'])} of them; must be"
                                  f' at least 1 and at most {MOST_VEHICLES}')

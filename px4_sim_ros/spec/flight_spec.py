@@ -50,6 +50,9 @@ AS_FAST_AS_POSSIBLE: Settings = {'manager': {'speed_factor': 0.0}}
 OF_ONE_FLIGHT: Settings = {**AS_FAST_AS_POSSIBLE, 'pilot': {'at_end': 'hold'}}
 """The same, of a flight that ends with its mission."""
 
+BY_HAND: Settings = {'': {'by_hand': True}}
+"""Of a flight to which commands may come; mode `core` has services for none."""
+
 # Wall time without controls until the link is STALLED.
 _SILENT_S = 0.1
 
@@ -133,7 +136,6 @@ class FlightSpec:
     # `module:Class` by name, in place of the blocks of each vehicle.
     own_classes: typing.Mapping[str, str] = dataclasses.field(default_factory=dict)
     remaps: tuple[str, ...] = ()                       # remapping rules of ROS
-    viewer: str | None = None                          # as RerunTarget takes it
     # The embedded autopilot answers as a call, without a process of its own: mode `core`.
     in_process: bool = False
 
@@ -199,7 +201,6 @@ class Options:
     namespace: str = ''
     node: typing.Sequence[str] = ()                    # NAME=MODULE:CLASS
     remap: typing.Sequence[str] = ()
-    viewer: str | None = None
     agent: bool = False                                # an XRCE agent beside each PX4
     files: Files = dataclasses.field(default_factory=Files)
 
@@ -252,7 +253,7 @@ def flight_of(options: Options, fleet: Fleet | None = None) -> FlightSpec:
                                      ' composed or separate')
     remapping.check(options.remap, configuration.graph)
     return FlightSpec(options.mode, (vehicle,), own_classes=own_classes,
-                      remaps=tuple(options.remap), viewer=options.viewer)
+                      remaps=tuple(options.remap))
 
 
 def _of_fleet(options: Options, fleet: Fleet) -> FlightSpec:

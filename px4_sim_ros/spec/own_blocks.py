@@ -9,7 +9,7 @@ import re
 import sys
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, shown
+from px4_sim_ros.model.errors import ParameterError, shown, within
 from px4_sim_ros.model.own_blocks import Entry, OwnBlockRow
 from px4_sim_ros.spec.resources import named_file
 from px4_sim_ros.step import graph, side_topics
@@ -31,24 +31,42 @@ def in_folder(entries: typing.Sequence[Entry], kind: str, name: str) -> tuple[En
                  for entry in entries)
 
 
-def rows_of(entries: typing.Iterable[Entry]) -> tuple[OwnBlockRow, ...]:
+def rows_of(
+    entries: typing.Mapping[str, typing.Iterable[Entry]],
+    settings: typing.Callable[[str], typing.Mapping[str, typing.Any]] = lambda name: {},
+) -> tuple[OwnBlockRow, ...]:
     """Import the classes of blocks; return their rows.
 
+    :param entries: by what to call their file in an error sentence
+    :param settings: returns what is laid over what the files say, by the name of a block
     :raises ParameterError: naming the block and what is allowed
     """
     rows: list[OwnBlockRow] = []
-    for entry in entries:
-        rest = dict(entry)
-        path = rest.pop('class')
-        name = str(rest.pop('name', _name_of(path)))
-        row = _class(f'block {name}: class', path).row(name, path, rest)
-        for key, text in ('name', row.name), ('topic', row.topic):
-            taken = (text in side_topics.BESIDE or text in side_topics.VIEWED) and key == 'topic'
-            if taken or any(getattr(other, key) == text for other in rows):
-                raise ParameterError(
-                    f'block {name}: {key} = {shown(text)}: must be one that no other has')
-        rows.append(row)
+    for owner, of_file in entries.items():
+        with within(owner):
+            for entry in of_file:
+                rows.append(_row(entry, rows))
+    for i, entry in enumerate(found for of_file in entries.values() for found in of_file):
+        if given := settings(rows[i].name):
+            rows[i] = _row(entry, [*rows[:i], *rows[i + 1:]], given)
     return tuple(rows)
+
+
+def _row(
+    entry: Entry, others: typing.Sequence[OwnBlockRow],
+    settings: typing.Mapping[str, typing.Any] | None = None,
+) -> OwnBlockRow:
+    rest = dict(entry)
+    path = rest.pop('class')
+    name = str(rest.pop('name', _name_of(path)))
+    rest |= settings or {}
+    row: OwnBlockRow = _class(f'block {name}: class', path).row(name, path, rest)
+    for key, text in ('name', row.name), ('topic', row.topic):
+        taken = (text in side_topics.BESIDE or text in side_topics.VIEWED) and key == 'topic'
+        if taken or any(getattr(other, key) == text for other in others):
+            raise ParameterError(
+                f'block {name}: {key} = {shown(text)}: must be one that no other has')
+    return row
 
 
 def _name_of(path: str) -> str:

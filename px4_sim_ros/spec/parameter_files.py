@@ -12,6 +12,7 @@ import typing
 import yaml
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.own_blocks import NAME
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.spec.resources import DUMPER, config_directory, read_yaml
@@ -147,14 +148,29 @@ Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
 
 
 def node_and_key(owner: str, name: str) -> tuple[str, str]:
-    """Return node and parameter of a name such as `wind.speed_m_s`; '' is the node of all."""
+    """Return node and parameter of a name such as `wind.speed_m_s`; '' is the node of all.
+
+    A node that is none of the graph's may be a block that is added, which files say: a wrong name
+    is refused where it is used.
+    """
     node, dot, key = name.partition('.')
-    if dot and graph.is_node(node):
-        return node, key
-    groups = [name for name, info in WorldParameters.infos().items()
-              if info['type'].startswith('dict')]
-    if dot and node not in groups:
-        hint = did_you_mean(node, [*graph.NODES, *groups]) or (
-            f"; nodes are {', '.join(graph.NODES)}")
-        raise ParameterError(f'{owner}: there is no node {node}{hint}')
-    return '', name      # of all nodes; a wrong name is refused where it is used
+    if not dot or node in groups():
+        return '', name
+    if not graph.is_node(node) and not NAME.fullmatch(node):
+        raise ParameterError(f'{owner}: there is no node {node}{node_hint(node)}')
+    return node, key
+
+
+def groups() -> list[str]:
+    """Return the parameters of all nodes that are mappings."""
+    return [name for name, info in WorldParameters.infos().items()
+            if info['type'].startswith('dict')]
+
+
+def node_hint(node: str, names: typing.Iterable[str] = ()) -> str:
+    """Return the end of a sentence about a node that there is not.
+
+    :param names: of nodes that there are
+    """
+    return did_you_mean(node, [*graph.NODES, *names, *groups()]) or (
+        f"; nodes are {', '.join(graph.NODES)}")

@@ -25,7 +25,7 @@ from px4_sim_ros.model.mission import (
     ReturnHome,
     TakeOff,
 )
-from px4_sim_ros.model.parameters import number
+from px4_sim_ros.model.parameters import list_of, number
 
 _Content = typing.Mapping[str, typing.Any]
 _MISSION, _GLOBAL = mavlink.MAV_FRAME_MISSION, mavlink.MAV_FRAME_GLOBAL
@@ -86,7 +86,7 @@ def plan_mission(owner: str, name: str, content: typing.Any) -> Mission:
 def _items(owner: str, mission: _Content) -> tuple[PlanItem, ...]:
     found: list[PlanItem] = []
     numbers: dict[float, int] = {}         # of the protocol, by doJumpId
-    for i, content in enumerate(_list(f'{owner}.items', mission.get('items'))):
+    for i, content in enumerate(list_of(f'{owner}.items', mission.get('items'))):
         its = f'{owner}.items[{i}]'
         kind = _mapping(its, content).get('type')
         if kind == 'SimpleItem':
@@ -112,10 +112,7 @@ def _add(
     values = tuple(math.nan if value is None else number(f'{owner}.params[{i}]', value)
                    for i, value in enumerate(params))
     if frame != _MISSION:
-        for i, limit in ((4, 90.0), (5, 180.0)):
-            if abs(values[i]) > limit:
-                raise ParameterError(f'{owner}.params[{i}] = {values[i]:g}: must be at least'
-                                     f' {-limit:g} and at most {limit:g} deg')
+        _check_place(f'{owner}.params', values, 4)
     if 'doJumpId' in content:
         numbers[number(f'{owner}.doJumpId', content['doJumpId'])] = len(found)
     found.append(PlanItem(command, frame, values))
@@ -128,7 +125,7 @@ def _add_complex(
     if kind in _TRANSECTS:
         its = f'{owner}.TransectStyleComplexItem'
         style = _mapping(its, content.get('TransectStyleComplexItem'))
-        for i, item in enumerate(_list(f'{its}.Items', style.get('Items'))):
+        for i, item in enumerate(list_of(f'{its}.Items', style.get('Items'))):
             _add(f'{its}.Items[{i}]', _mapping(f'{its}.Items[{i}]', item), found, numbers)
     elif kind in _LANDINGS:
         found += _landing(owner, content, _LANDINGS[kind])
@@ -183,9 +180,9 @@ def _jumping(owner: str, item: PlanItem, numbers: typing.Mapping[float, int]) ->
 def _fence(owner: str, content: typing.Any) -> tuple[PlanItem, ...]:
     found: list[PlanItem] = []
     fence = _mapping(owner, content)
-    for i, polygon in enumerate(_list(f'{owner}.polygons', fence.get('polygons', []))):
+    for i, polygon in enumerate(list_of(f'{owner}.polygons', fence.get('polygons', []))):
         its = f'{owner}.polygons[{i}]'
-        corners = _list(f'{its}.polygon', _mapping(its, polygon).get('polygon'))
+        corners = list_of(f'{its}.polygon', _mapping(its, polygon).get('polygon'))
         if len(corners) < 3:
             raise ParameterError(f'{its}.polygon: must have at least 3 corners')
         command = (mavlink.MAV_CMD_NAV_FENCE_POLYGON_VERTEX_INCLUSION
@@ -193,7 +190,7 @@ def _fence(owner: str, content: typing.Any) -> tuple[PlanItem, ...]:
                    mavlink.MAV_CMD_NAV_FENCE_POLYGON_VERTEX_EXCLUSION)
         found += [_corner(command, len(corners), _place(f'{its}.polygon[{j}]', corner, 2))
                   for j, corner in enumerate(corners)]
-    for i, content_of in enumerate(_list(f'{owner}.circles', fence.get('circles', []))):
+    for i, content_of in enumerate(list_of(f'{owner}.circles', fence.get('circles', []))):
         its = f'{owner}.circles[{i}]'
         circle = _mapping(f'{its}.circle', _mapping(its, content_of).get('circle'))
         command = (mavlink.MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION
@@ -216,7 +213,7 @@ def _corner(command: int, first: float, place: tuple[float, ...]) -> PlanItem:
 
 
 def _rally(owner: str, content: typing.Any) -> tuple[PlanItem, ...]:
-    points = _list(f'{owner}.points', _mapping(owner, content).get('points', []))
+    points = list_of(f'{owner}.points', _mapping(owner, content).get('points', []))
     return tuple(PlanItem(
         mavlink.MAV_CMD_NAV_RALLY_POINT, _RELATIVE,
         (0.0,) * 4 + _place(f'{owner}.points[{i}]', point, 3)) for i, point in enumerate(points))
@@ -299,11 +296,16 @@ def _place(owner: str, value: typing.Any, count: int) -> tuple[float, ...]:
         raise ParameterError(f"{owner} = {shown(value)}: must be a list of latitude, longitude"
                              f"{' and altitude' * (count > 2)}")
     found = tuple(number(f'{owner}[{i}]', value[i]) for i in range(count))
-    for i, limit in enumerate((90.0, 180.0)):
-        if abs(found[i]) > limit:
-            raise ParameterError(f'{owner}[{i}] = {found[i]:g}: must be at least {-limit:g} and at'
-                                 f' most {limit:g} deg')
+    _check_place(owner, found)
     return found
+
+
+def _check_place(owner: str, values: typing.Sequence[float], first: int = 0) -> None:
+    """Check latitude and longitude among numbers."""
+    for i, limit in enumerate((90.0, 180.0), first):
+        if abs(values[i]) > limit:
+            raise ParameterError(f'{owner}[{i}] = {values[i]:g}: must be at least {-limit:g} and at'
+                                 f' most {limit:g} deg')
 
 
 def _whole(name: str, value: typing.Any, most: int) -> int:
@@ -315,10 +317,4 @@ def _whole(name: str, value: typing.Any, most: int) -> int:
 def _mapping(name: str, value: typing.Any) -> _Content:
     if not isinstance(value, dict):
         raise ParameterError(f'{name} = {shown(value)}: must be an object')
-    return value
-
-
-def _list(name: str, value: typing.Any) -> list[typing.Any]:
-    if not isinstance(value, list):
-        raise ParameterError(f'{name} = {shown(value)}: must be a list')
     return value

@@ -17,6 +17,7 @@ if typing.TYPE_CHECKING:       # all blocks but one do without what scenarios ar
     import numpy as np
 
     from px4_sim_ros.model.scenario.scenario import Scenario
+    from px4_sim_ros.model.scene.scene import Scene
     from px4_sim_ros.step.slot import BlockSlot
 
 # Values by topic, as the graph table names them.
@@ -53,6 +54,15 @@ class BlockConfiguration(typing.Generic[OwnParameters]):
     parameters: OwnParameters
     mission: Mission | None = None       # that of the pilot
     scenario: Scenario | None = None     # that of the block of that name
+    scene: Scene | None = None           # what stands in the world; None: a plane
+
+
+class Called(typing.NamedTuple):
+    """What a block has put out that was called between two of several steps."""
+
+    time_us: int
+    slot: BlockSlot
+    outputs: Outputs
 
 
 class Ahead(typing.Protocol):
@@ -72,15 +82,27 @@ class Ahead(typing.Protocol):
     """Otherwise: those that act in it before `end`,"""
     late: list[BlockSlot]
     """and after it; then the step waits for its reply."""
+    holding: BlockSlot | None
+    """What holds the last step, in which it has acted;"""
+    said: Outputs
+    """what the pilot has put out last."""
+    called: list[Called]
+    """What others have put out in them; the last one may be of the next step, in which it leads."""
+    given: Outputs
+    """A value of each topic of these, as far as there was one."""
 
     @property
     def rows(self) -> np.ndarray:
         """Numbers of each of the steps, (begun, n); a command is in the row of the step after."""
 
-    def values_of(self, row: np.ndarray) -> Outputs | None:
+    @property
+    def is_in_rows(self) -> bool:
+        """Whether all that is put out follows from rows and from `called`."""
+
+    def values_of(self, row: np.ndarray) -> Outputs:
         """Return all that those taken put out, and the command before, with numbers of a row.
 
-        None if others put out something in each step.
+        What is `given` is among them.
         """
 
     @property
@@ -104,6 +126,9 @@ class Ahead(typing.Protocol):
     def finished(self, step: int) -> Outputs:
         """Return the outputs that have finished the step before one."""
 
+    def pass_reports(self, flush: typing.Callable[[], None]) -> None:
+        """Let the pilot report what there was in them, if there was anything, after `flush`."""
+
     def end(self, *, is_held: bool) -> None:
         """Send what was held for those beside, unless the step is held, and take in the steps."""
 
@@ -119,6 +144,8 @@ class Block:
     """Whether it acts first in a step, with outputs of the step before: the wind."""
     is_judge = False
     """Whether it may judge steps afterwards, in which it has done nothing: the scenario."""
+    is_pilot = False
+    """Whether it may act between two of several steps, and report afterwards: the pilot."""
 
     def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
         """Check all that can be wrong before the run; `reset` comes before the first step."""

@@ -12,6 +12,7 @@ import numpy as np
 from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.body.scene_contact import Touch
 from px4_sim_ros.model.environment.downwash import WakeSource
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
@@ -24,6 +25,7 @@ from px4_sim_ros.step.block import (
     Block,
     BlockConfiguration,
     BlockStatus,
+    Called,
     Inputs,
     Outputs,
 )
@@ -44,15 +46,23 @@ class DynamicsBlock(Block):
         self._own_topics = [(name, topics[name].own_us) for name in configuration.graph.own_topics]
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._step_us = configuration.world.step_us
+        self._has_scene = configuration.scene is not None
         self.past_fingerprints: collections.deque[tuple[int, str]] | None = None
         """Those after each of the last steps, with its time, for a host that hears late of one."""
+        # What its host sets.
+        self.on_touch: typing.Callable[[Touch], None] = lambda touch: None
         self.reset()
 
     def reset(self) -> None:
         """Stand on the ground at time 0; the first step has no command."""
-        c, environment = self.configuration, Environment.of(self.configuration.world)
+        self._begin(0)
+
+    def _begin(self, time_us: int) -> None:
+        c = self.configuration
+        environment = Environment.of(c.world, c.scene)
         self.dynamics = Dynamics(
-            c.parameters, c.vehicle, environment, c.world.step_us, seed=c.world.seed)
+            c.parameters, c.vehicle, environment, c.world.step_us, seed=c.world.seed,
+            begins_us=time_us)
         self._wake_source = WakeSource(c.vehicle, environment) if self._has_wake else None
         self._digest = hashlib.blake2b(digest_size=8)
         if self.past_fingerprints is not None:
@@ -78,8 +88,7 @@ class DynamicsBlock(Block):
 
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
-        self.reset()
-        self.dynamics.time_us = time_us
+        self._begin(time_us)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us`; return the truth, battery and wake when they are due."""
@@ -98,6 +107,8 @@ class DynamicsBlock(Block):
             self._note_own(time_us, inputs)
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
+        if self._has_scene:
+            self._say_touches()
         outputs: Outputs = {'ground_truth/odom': truth}
         if is_due(time_us, self.battery_period_us):
             outputs['battery_state'] = _published(self.dynamics.battery())
@@ -109,6 +120,11 @@ class DynamicsBlock(Block):
             self.past_fingerprints.append((time_us, self.fingerprint))
         return outputs
 
+    def _say_touches(self) -> None:
+        """Report contacts with objects that have begun."""
+        for touch in self.dynamics.touches():
+            self.on_touch(touch)
+
     def _note_own(self, time_us: int, inputs: Inputs) -> None:
         """Take into the fingerprint what blocks of the user's have put out in the step before."""
         for name, period_us in self._own_topics:
@@ -116,31 +132,40 @@ class DynamicsBlock(Block):
                 self._digest.update(inputs[name])
 
     def take_steps(
-        self, rows: np.ndarray, time_us: int, before: Inputs, *, is_valid: bool,
+        self, rows: np.ndarray, time_us: int, before: Inputs,
+        called: typing.Sequence[Called] = (), *, is_valid: bool,
     ) -> Outputs:
         """Take in steps that compiled code has taken; return the outputs of the last one.
 
         :param rows: of each step, all of the motion's memory
         :param time_us: of the last one
         :param before: the values of the step before them
+        :param called: what others have put out in them, in the order of time
         :raises DivergedError: the motion has left all bounds
         """
         outputs: Outputs = {
             'ground_truth/odom': self.dynamics.take_steps(len(rows), is_valid=is_valid)}
+        if self._has_scene:
+            self._say_touches()
         if is_due(time_us, self.battery_period_us):
             outputs['battery_state'] = _published(self.dynamics.battery())
         if self._has_faults:
             self._faults.keep(BodyInputs(
                 tuple(rows[-1, 6:self.dynamics.arrays[0].state_at].tolist())))
-        if self._own_topics:
-            self._note_own(time_us - (len(rows) - 1) * self._step_us, before)
         held = rows[:, :len(self.dynamics.inputs_and_state)]
-        if self.past_fingerprints is None:
+        if self.past_fingerprints is None and not self._own_topics:
             self._digest.update(held.tobytes())
             return outputs
-        for i, row in enumerate(held, 1 - len(held)):
+        last_us, put_out = time_us - len(held) * self._step_us, before
+        for row in held:
+            self._note_own(last_us + self._step_us, put_out)
+            last_us, put_out = last_us + self._step_us, {}
+            for its_us, _, found in called:
+                if its_us == last_us:
+                    put_out = {**put_out, **found}
             self._digest.update(row.tobytes())
-            self.past_fingerprints.append((time_us + i * self._step_us, self.fingerprint))
+            if self.past_fingerprints is not None:
+                self.past_fingerprints.append((last_us, self.fingerprint))
         return outputs
 
     def outputs_of(self, row: np.ndarray, time_us: int) -> Outputs:

@@ -155,6 +155,9 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           ' service GPS'),
     Topic('gps/vel', 'geometry_msgs/msg/TwistStamped', 'gps', 'gps',
           meaning='velocity in ENU at the place of the fix', part_of='gps/fix'),
+    Topic('gps/sky', 'geometry_msgs/msg/Vector3Stamped', 'gps', 'gps', wanted_by='gnss_sky',
+          meaning='x: how many satellites are used, y: HDOP, z: VDOP; 99.99 without a position',
+          part_of='gps/fix'),
     Topic('airspeed', 'sensor_msgs/msg/FluidPressure', 'airspeed', 'airspeed',
           meaning='total minus static pressure in Pa'),
     Topic('range', 'sensor_msgs/msg/Range', 'range_finder', 'range_finder',
@@ -178,8 +181,8 @@ _SENSOR = f'{_BLOCKS}:SensorBlock'
 _SENSORS = 'px4_sim_ros.model.sensors'
 _WIND = 'px4_sim_ros.model.environment.wind'
 # What an autopilot gets.
-_MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'range',
-             'optical_flow', 'visual_odometry', 'battery_state')
+_MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'gps/sky', 'airspeed',
+             'range', 'optical_flow', 'visual_odometry', 'battery_state')
 
 # In the order of a step: each uses what those before it put out.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
@@ -248,6 +251,8 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
 
 # A block of the user's: of one of a run its graph knows the rest.
 _OWN = NodeSpec('', 'own', 'px4_sim_ros.model.parameters:Parameters', model='own', optional=True)
+# Of the classes that come with the package, and are public: any data may import them.
+_OF_THE_PACKAGE = 'px4_sim_ros:'
 # It acts behind what measures, and before what speaks with the autopilot.
 _OWN_BEFORE = 'pilot'
 # What it may use, and what of that holds until the next is due.
@@ -276,9 +281,10 @@ class Graph:
             copies[name] = [t.name for t in topics]
             self.topics |= {t.name: t for t in topics}
         own_rows = {row.name: row for row in own}
-        own_nodes = {name: _own_node(row, self.topics) for name, row in own_rows.items()}
-        self.topics |= {row.topic: Topic(row.topic, row.type, name, own_us=row.period_us)
-                        for name, row in own_rows.items()}
+        own_nodes = {}
+        for name, row in own_rows.items():     # each may use what those before it put out
+            own_nodes[name] = _own_node(row, self.topics)
+            self.topics[row.topic] = Topic(row.topic, row.type, name, own_us=row.period_us)
         added = tuple(row.topic for row in own_rows.values())
         self.nodes: dict[str, NodeSpec] = {}
         for kind, spec in NODES.items():
@@ -290,6 +296,8 @@ class Graph:
                 inputs, previous = inputs + added, previous + added
             elif kind == 'recorder':
                 inputs += added
+            elif kind == BRIDGE:
+                inputs += tuple(row.topic for row in own_rows.values() if row.is_for_autopilot)
             for index in range(counts[kind]):
                 name = instance_name(kind, index)
                 self.nodes[name] = dataclasses.replace(
@@ -297,6 +305,7 @@ class Graph:
         self.instances = {
             kind: tuple(instance_name(kind, i) for i in range(count))
             for kind, count in counts.items()} | {name: (name,) for name in own_rows}
+        self.own = tuple(own_rows)
         self.own_topics = added
         self.managed = tuple(name for name in self.nodes if name != 'manager')
         self.sensors = tuple(name for name, spec in self.nodes.items() if spec.model)
@@ -329,14 +338,17 @@ def _own_node(row: OwnBlockRow, topics: typing.Mapping[str, Topic]) -> NodeSpec:
     elif row.topic in topics or row.topic in TOPICS:
         problem = f'topic = {shown(row.topic)}: another block publishes it; give it another name'
     for name in row.inputs:
-        known = [topic for topic, its in topics.items() if its.kind in _FOR_OWN]
+        known = [topic for topic, its in topics.items() if its.kind in _FOR_OWN or its.own_us]
         if name not in known:
             problem = (f'inputs = {shown(name)}: must be a topic of this graph that is there before'
                        f' the autopilot: {", ".join(known)}')
     if problem:
         raise ParameterError(f'block {row.name}: {problem}')
+    inputs = row.inputs
+    if FAULTS in topics and FAULTS not in inputs:
+        inputs += FAULTS,
     return dataclasses.replace(
-        _OWN, name=row.name, block=row.path, model=row.path, inputs=row.inputs,
+        _OWN, name=row.name, block=row.path, model=row.path, inputs=inputs,
         held=tuple(name for name in _HELD if name in row.inputs))
 
 
@@ -410,7 +422,8 @@ def own_block_class(owner: str, path: str) -> typing.Any:
     :raises ParameterError: it may not be imported, or there is none
     """
     from px4_sim_ros.model.faults.actions import check_allowed
-    check_allowed(owner, path)
+    if not path.startswith(_OF_THE_PACKAGE):
+        check_allowed(owner, path)
     try:
         return load(path)
     except Exception as error:

@@ -286,7 +286,8 @@ class Lane:
                        if wants(qualified(self.vehicle, name), time_us)]
         for slot, outputs in ahead.put_out(
                 step, lambda slot: wants(qualified(self.vehicle, slot.name), time_us)):
-            outbox.append(_output_of((time_us, slot.name, outputs, self.vehicle)))
+            outbox.append(_output_of((
+                time_us, slot.name, None if outputs is NO_OUTPUTS else outputs, self.vehicle)))
 
     def put_out_end(
         self, ahead: Ahead, step: int, outbox: list[Output], wants: Wants,
@@ -309,6 +310,11 @@ class Lane:
         self._led.clear()
         for slot in ahead.taken:
             self.values.update(ahead.last(slot))
+        for _, slot, outputs in ahead.called:
+            if outputs is NO_OUTPUTS:
+                self._withdraw(slot)
+            self.values.update(outputs)
+        self.values.update(ahead.said)
         self.values.update(ahead.finished(ahead.begun - 1))
         waiting = self.waiting
         self.time_us += ahead.begun * waiting.period_us
@@ -316,7 +322,15 @@ class Lane:
         for slot in self._in_order:
             slot.last_us = time_us - time_us % slot.period_us
             slot.next_us = slot.last_us + slot.period_us
+        for its_us, slot, outputs in ahead.called[-1:]:
+            if its_us > time_us:           # it leads
+                slot.last_us, slot.next_us = its_us, its_us + slot.period_us
+                self._led[slot.name] = outputs
         rows = {row.slot.name: i for i, row in enumerate(self._plan)}
+        ahead.pass_reports(flush)
+        if ahead.holding is not None:
+            self._hold_last(ahead, ahead.holding, rows, outbox, heard)
+            return
         if ahead.is_held:
             ahead.end(is_held=True)
             # What comes before the motion has led, if it was due.
@@ -328,8 +342,7 @@ class Lane:
             flush()            # before they put out anything beside the graph
         for slot in ahead.beside:
             if not self._act(self._plan[rows[slot.name]], outbox, heard):
-                ahead.end(is_held=True)
-                self._resume_at(rows[slot.name], is_unfinished=True)
+                self._hold_last(ahead, slot, rows, outbox, heard)
                 return
         ahead.end(is_held=False)
         for slot in ahead.late:
@@ -337,6 +350,17 @@ class Lane:
         self._index, self._is_unfinished = rows[waiting.name], True
         if waiting.block is not None:
             waiting.block.after_sent(time_us, self._inputs(self._plan[self._index].names))
+
+    def _hold_last(
+        self, ahead: Ahead, holding: BlockSlot, rows: typing.Mapping[str, int],
+        outbox: list[Output], heard: typing.Container[str],
+    ) -> None:
+        """Wait in the last of the steps for a block that has acted, and holds it."""
+        ahead.end(is_held=True)
+        for late in ahead.late:
+            if rows[late.name] < rows[holding.name]:       # the others act from there on
+                self._act(self._plan[rows[late.name]], outbox, heard)
+        self._resume_at(rows[holding.name], is_unfinished=True)
 
     def _resume_at(self, index: int, *, is_unfinished: bool = False) -> None:
         """Let the blocks from a row of the plan on act as in any step.

@@ -69,6 +69,8 @@ class SensorBlock(Block):
         """Begin with the noise of time 0."""
         c = self.configuration
         self.model = load(self._spec.model)(self._name, c.parameters, c.world)
+        if c.scene is not None and hasattr(self.model, 'see'):
+            self.model.see(c.scene)
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
     def resume(self, time_us: int) -> None:

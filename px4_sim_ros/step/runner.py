@@ -178,6 +178,8 @@ class Runner:
         """Is called when a vehicle joins, and when one has left."""
         self.wants: Wants | None = None
         """Tells which outputs of steps taken at once have a subscriber; None: none has."""
+        self.wants_any: typing.Callable[[int], bool] = lambda time_us: True
+        """Tells whether there is one of them at a time: most steps have none."""
         self.rows: RowPort | None = None
         """The port, if it takes rows."""
         self.on_places: OnPlaces | None = None
@@ -285,6 +287,7 @@ class Runner:
     ) -> None:
         """Put out what all have in all of the steps, as if they had been taken one by one."""
         wants = self.wants
+        skips = wants is not None and heard is not ALL_NODES
         if wants is None or heard is ALL_NODES:
             wants = functools.partial(_is_heard, heard)
         step_us, begun, members = lanes[0].waiting.period_us, aheads[0].begun, [
@@ -293,6 +296,9 @@ class Runner:
         self._put_out_ends(lanes, aheads, step, wants, self._outbox)
         while step < begun:
             time_us, left = self.time_us + (step + 1) * step_us, begun - 1 - step
+            if skips and not self.wants_any(time_us):
+                step += 1
+                continue
             has_more = step == 0 and any(lane.has_led for lane in lanes)
             if left and self.rows is not None and not has_more:
                 self.flush()           # what has ended the step before
@@ -302,8 +308,9 @@ class Runner:
                         if self.wants is not None:
                             beside: list[Output] = []
                             for i in range(step, step + count):
-                                self._put_out_step(
-                                    lanes, aheads, i, time_us, self.wants, beside)
+                                if self.wants_any(time_us):
+                                    self._put_out_step(
+                                        lanes, aheads, i, time_us, self.wants, beside)
                                 time_us += step_us
                             self.rows.publish(beside)
                     step += count

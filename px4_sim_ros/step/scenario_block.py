@@ -13,6 +13,7 @@ import math
 import sys
 import typing
 
+from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.frames import Vector
@@ -23,12 +24,14 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import Event, read_now
 from px4_sim_ros.model.scenario.situation import (
     BATTERY,
+    CLEARANCE,
     ESTIMATED,
     MOST_AWAITED,
     MOTION,
     AutopilotState,
     Situation,
 )
+from px4_sim_ros.model.scene.meshes import clearance_of
 from px4_sim_ros.model.timebase import next_due_us
 from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
@@ -48,19 +51,24 @@ class ScenarioParameters(Parameters):
 
 
 class ScenarioBlock(Block):
-    """Runs the scenario of the world; at its end it may hold the step."""
+    """Runs the scenario of the world; at its end it may hold the step.
+
+    Without one it does what is given by hand, and the mission ends the flight.
+    """
 
     is_judge = True
 
     def __init__(self, configuration: BlockConfiguration[ScenarioParameters]) -> None:
         """Check that all actions fit the run."""
         super().__init__(configuration)
-        assert configuration.scenario is not None, 'without one there is no such block'
         self._scenario = configuration.scenario
         self._holds = configuration.parameters.at_end == 'hold'
         self._battery_period_us = configuration.world.periods_us['battery']
-        self._subject = Subject(configuration.vehicle, configuration.graph.blocks)
-        self._scenario.check(self._subject, f'scenario {self._scenario.name}')
+        self._subject = Subject(
+            configuration.vehicle, configuration.graph.blocks, configuration.scene is not None,
+            configuration.graph.own)
+        if self._scenario is not None:
+            self._scenario.check(self._subject, f'scenario {self._scenario.name}')
         # What the host sets, before `reset`.
         self.on_event: typing.Callable[[Happening], None] = lambda happening: None
         """Is given what is done."""
@@ -78,7 +86,10 @@ class ScenarioBlock(Block):
         self._is_over = self._is_held = False
         self._gap: NonRepeatability | None = None
         self._seen = _UNKNOWN              # what the autopilot said of itself in the last step
-        self.course = Course(self._scenario, self._report)
+        c = self.configuration
+        self.course = Course(
+            self._scenario, self._report,
+            None if c.scene is None else clearance_of(c.scene, reach_m(c.vehicle)))
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Return the actions in force; None if the scenario is over or the host holds the step."""
@@ -110,7 +121,8 @@ class ScenarioBlock(Block):
             state._replace(moved_enu=None) == self._seen._replace(moved_enu=None))
         awaited = self.course.awaited
         return is_seen and len(awaited) <= MOST_AWAITED and not any(
-            isinstance(leaf, Between) and leaf.quantity in ESTIMATED for leaf in awaited)
+            isinstance(leaf, Between) and leaf.quantity in (*ESTIMATED, CLEARANCE)
+            for leaf in awaited)
 
     def next_act_us(self, due_us: int) -> int:
         """Return when something may happen by the clock, or with the state of the battery."""
@@ -144,15 +156,15 @@ class ScenarioBlock(Block):
         return self.course.situation.start_enu
 
     def look_back(
-        self, truths: typing.Iterable[tuple[Truth, BatteryStatus | None]], state: AutopilotState,
+        self, truths: typing.Iterable[tuple[Truth, BatteryStatus | None, AutopilotState]],
     ) -> None:
         """Judge steps in which nothing has happened.
 
-        :param truths: of each, with the state of the battery then
-        :param state: what the autopilot had said of itself
+        :param truths: of each, with the state of the battery, and what the autopilot had said of
+            itself by then
         :raises AssertionError: something should have happened
         """
-        for truth, battery in truths:
+        for truth, battery, state in truths:
             self.course.look_back(truth, battery, state)
             if self.on_judged is not None and self.course.situation is not None:
                 self.on_judged(self.course.situation)
@@ -196,5 +208,6 @@ class ScenarioBlock(Block):
     def status(self) -> BlockStatus | None:
         """Return the last event."""
         return BlockStatus(False, self._sentence, {
-            'scenario': self._scenario.name, FLOWN: self._is_over,
+            'scenario': self.configuration.world.scenario if self._scenario is None else (
+                self._scenario.name), FLOWN: self._is_over,
             **(self._gap.values() if self._gap is not None else {})})

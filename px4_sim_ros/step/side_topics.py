@@ -62,6 +62,9 @@ PILOT_EVENTS = SideTopic(
 SCENARIO_EVENTS = SideTopic(
     'scenario/events', 'diagnostic_msgs/msg/DiagnosticStatus',
     'what the scenario has done, and at last what has become of its expectations', latched=True)
+TOUCHES = SideTopic(
+    'ground_truth/touches', 'diagnostic_msgs/msg/DiagnosticStatus',
+    'in a scene: which object the vehicle begins to touch, where and how fast', latched=True)
 JOY = SideTopic(
     'joy', 'sensor_msgs/msg/Joy',
     'published by others: sticks of a remote control, which the pilot passes on')
@@ -74,7 +77,11 @@ VEHICLES = SideTopic(
     'of a fleet: which vehicle joins the world or has left it, and at which time', latched=True)
 MARKERS = SideTopic(
     'visual/markers', 'visualization_msgs/msg/MarkerArray',
-    'thrust and wind arrows, set point, range beam, accuracy of GNSS, text; all in map')
+    'thrust and wind arrows, set point, range beam, accuracy of GNSS, text, what moves in a scene;'
+    ' all in map')
+SCENE = SideTopic(
+    'visual/scene', 'visualization_msgs/msg/MarkerArray', 'what stands in the world, in map',
+    latched=True)
 PATH = SideTopic('visual/path', 'nav_msgs/msg/Path', 'the path flown, in map')
 JOINTS = SideTopic(
     'visual/joint_states', 'sensor_msgs/msg/JointState',
@@ -87,7 +94,8 @@ TF_STATIC = SideTopic(
 
 # All of a graph, but for those of the visualizer.
 BESIDE = RECORDED | {topic.name: topic for topic in (
-    RECORDING_STATUS, PILOT_EVENTS, SCENARIO_EVENTS, JOY, ENCOUNTERS, VEHICLES)}
+    RECORDING_STATUS, PILOT_EVENTS, SCENARIO_EVENTS, TOUCHES, JOY, ENCOUNTERS, VEHICLES)}
 
 # Those of the visualizer.
-VIEWED = {topic.name: topic for topic in (MARKERS, PATH, JOINTS, DESCRIPTION, TF, TF_STATIC)}
+VIEWED = {topic.name: topic for topic in (
+    MARKERS, SCENE, PATH, JOINTS, DESCRIPTION, TF, TF_STATIC)}

@@ -77,7 +77,9 @@ class Flight:
             **plan.scenario, 'end': {'at_s': _END_S}}
         self._spec = self._spec_of(yaml.safe_dump(self._content))
         configuration = self._spec.configuration
-        self._subject = Subject(configuration.vehicle, configuration.graph.blocks)
+        self._subject = Subject(
+            configuration.vehicle, configuration.graph.blocks, configuration.scene is not None,
+            configuration.graph.own)
         self._events: list[Event] = []
         self._expectations: list[Expectation] = []
         self._demands: list[Expectation] = []      # of the test, that no watch judges

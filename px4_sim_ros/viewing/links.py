@@ -8,6 +8,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros import PACKAGE
 from px4_sim_ros.messages.measurements import frame_of
 from px4_sim_ros.messages.truth import (
     BODY_FRAME,
@@ -201,11 +202,13 @@ def sensor_links(configuration: Configuration) -> list[Link]:
     links: dict[str, Link] = {}
     for sensor in configuration.graph.sensors:
         parameters = configuration.of_node(sensor, Parameters)
+        if found := _scene_sensor_link(configuration, sensor):
+            links.setdefault(found.frame, found)
         position_m = getattr(parameters, 'position_m', _CENTRE)
         attitude = mounting_rotation(getattr(parameters, 'mounting_deg', _CENTRE))
         for topic in configuration.graph.outputs(sensor):
             if topic.own_us:
-                continue               # its class knows where it is
+                continue
             frame = frame_of(topic, parameters)
             if frame not in (WORLD_FRAME, ODOM_FRAME, BODY_FRAME):
                 links.setdefault(frame, Link(
@@ -213,6 +216,16 @@ def sensor_links(configuration: Configuration) -> list[Link]:
                     _ALONG[parameters.direction] if isinstance(parameters, RangeFinderParameters)
                     else attitude))
     return list(links.values())
+
+
+def _scene_sensor_link(configuration: Configuration, sensor: str) -> Link | None:
+    """Return the frame of a sensor that sees the scene; None if it is another block."""
+    row = next((row for row in configuration.world.own_blocks if row.name == sensor), None)
+    if row is None or not row.path.startswith(f'{PACKAGE}:'):
+        return None
+    from px4_sim_ros.messages.scene_sensors import frame_of as frame_of_block
+    found = frame_of_block(row)
+    return None if found is None else Link(found[0], BODY_FRAME, *found[1:])
 
 
 def beams(configuration: Configuration) -> dict[str, tuple[Vector, Vector]]:

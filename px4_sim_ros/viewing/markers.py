@@ -7,7 +7,6 @@ import dataclasses
 import math
 import typing
 
-import numpy as np
 from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
@@ -18,60 +17,10 @@ from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import matrix, scaled, to_world, total
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.recording.analysis.attitudes import in_body, rate_rad_s
-from px4_sim_ros.recording.analysis.series import Series
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.viewing.links import IDENTITY, beams
+from px4_sim_ros.viewing.scenery import moving_shapes, shape_markers
 from px4_sim_ros.viewing.shapes import Colour, rotor_colour
-
-_Fields = typing.Mapping[str, Series]
-
-
-class PoseMotion:
-    """Estimates `ground_truth/odom` and `ground_truth/accel` from poses.
-
-    By central differences, so the last two poses of a portion are kept for the next one. At the
-    display rate of 25 Hz the error of a velocity is about a hundredth of its change in a second.
-    """
-
-    def __init__(self) -> None:
-        self._kept: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-
-    def of(self, poses: _Fields) -> dict[str, dict[str, Series]]:
-        """Return the motion at the poses that have neighbours on both sides; empty if none has.
-
-        :param poses: `position_m` in ENU and `attitude_wxyz`, later than those before
-        """
-        new = (poses['position_m'].time_s, poses['position_m'].values,
-               poses['attitude_wxyz'].values)
-        time_s, position_m, attitude = new if self._kept is None else map(
-            np.concatenate, zip(self._kept, new))
-        self._kept = time_s[-4:], position_m[-4:], attitude[-4:]
-        if len(time_s) < 5:
-            return {}
-        attitude = _without_jumps(attitude)
-        velocity = np.gradient(position_m, time_s, axis=0)
-        rate = rate_rad_s(attitude, np.gradient(attitude, time_s, axis=0))
-        fields = {
-            'position_m': position_m, 'attitude_wxyz': attitude,
-            'velocity_m_s': in_body(attitude, velocity), 'rate_rad_s': rate}
-        accelerations = {
-            'acceleration_m_s2': in_body(attitude, np.gradient(velocity, time_s, axis=0)),
-            'angular_acceleration_rad_s2': np.gradient(rate, time_s, axis=0)}
-        # Two at each end lack a neighbour for the second difference.
-        inner = slice(2, -2)
-        return {
-            topic: {name: Series(time_s[inner], values[inner]) for name, values in columns.items()}
-            for topic, columns in (
-                ('ground_truth/odom', fields), ('ground_truth/accel', accelerations))}
-
-
-def _without_jumps(attitude: np.ndarray) -> np.ndarray:
-    """Return the same attitudes, with signs such that neighbours are near each other."""
-    flips = np.sum(attitude[1:] * attitude[:-1], axis=1) < 0.0
-    signs = np.where(np.concatenate([[0], np.cumsum(flips)]) % 2, -1.0, 1.0)
-    return attitude * signs[:, None]
-
 
 _FIRST_SPACING_M = 0.05
 
@@ -240,6 +189,8 @@ class ThrustArrows:
 # Namespaces of markers; a viewer can switch each off.
 THRUST, WIND, SET_POINT, RANGE, GNSS, TEXT = NAMESPACES = (
     'thrust', 'wind', 'set point', 'range', 'gnss', 'text')
+MOVING = 'objects that move'
+"""Of a scene that has some."""
 
 WIND_COLOUR: Colour = (0.25, 0.75, 0.85, 0.9)
 SET_POINT_COLOUR: Colour = (0.95, 0.20, 0.60, 0.9)
@@ -262,6 +213,7 @@ class Markers:
                         for i, rotor in enumerate(vehicle.rotors)]
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
         self._beams = beams(configuration)
+        self._world = configuration.scene
 
     def of(self, scene: Scene) -> MarkerArray:
         """Return the markers of a scene; one without a value is deleted."""
@@ -270,7 +222,8 @@ class Markers:
             return MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
         markers = [
             *self._thrusts(scene, position), _wind(scene, position), _set_point(scene),
-            self._beam(scene, position), _accuracy(scene), _text(scene, position)]
+            self._beam(scene, position), _accuracy(scene), _text(scene, position),
+            *shape_markers(MOVING, moving_shapes(self._world, round(scene.time_s * US_PER_S)))]
         for marker in markers:
             in_frame(marker, WORLD_FRAME)
             set_stamp(marker.header.stamp, round(scene.time_s * US_PER_S))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A flight as Rerun shows it: vehicle, path and forces in space, all else over time.
 
-Rerun (https://rerun.io) is an extra, in requirements-rerun.txt. Data is sent in portions of
-columns: a call for each value would cost more than all the rest.
+Rerun (https://rerun.io) is an extra, in requirements-rerun.txt. Data is sent in columns: a call
+for each value would cost more than all the rest.
 """
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ from px4_sim_ros.messages.measurements import range_frame
 from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
-from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorComparison
+from px4_sim_ros.recording.analysis.sensor_errors import SensorComparison, compare_sensors
 from px4_sim_ros.recording.analysis.series import AllSeries, Series, Waypoint
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
-from px4_sim_ros.viewing.links import Link, beams, rotor_link, servo_links, wheel_links
+from px4_sim_ros.viewing.links import (
+    IDENTITY,
+    Link,
+    beams,
+    rotor_link,
+    servo_links,
+    wheel_links,
+)
 from px4_sim_ros.viewing.markers import (
     BEAM_COLOUR,
     GNSS_COLOUR,
@@ -34,7 +42,8 @@ from px4_sim_ros.viewing.markers import (
     RotorAngles,
     ThrustArrows,
 )
-from px4_sim_ros.viewing.rerun_stream import ABOVE, VEHICLE, WORLD, RerunStream, blueprint, rgba
+from px4_sim_ros.viewing.rerun_stream import ABOVE, VEHICLE, WORLD, RerunStream, rgba
+from px4_sim_ros.viewing.scenery import moving_shapes, scene_shapes, scene_triangles
 from px4_sim_ros.viewing.shapes import Kind, Shape, rotor_colour, vehicle_shapes
 
 
@@ -91,6 +100,7 @@ def _turn(
 
 _ESTIMATE_COLOUR = (0.25, 0.75, 0.45, 1.0)
 PATH_COLOUR = (0.95, 0.75, 0.20, 1.0)
+_MOVED_EVERY_S = 0.04
 # A negative radius is in points of the screen.
 _LINE_POINTS, _THIN_POINTS, _WAYPOINT_POINTS = -1.5, -0.5, -5.0
 # Of the GNSS accuracy: it is large and Rerun's lines are opaque, so a dark outline is enough.
@@ -102,13 +112,12 @@ class RerunLog:
 
     def __init__(
         self, stream: rerun.RecordingStream, configuration: Configuration,
-        waypoints: typing.Sequence[Waypoint] = (), *, whole: bool = False, namespace: str = '',
+        waypoints: typing.Sequence[Waypoint] = (), *, namespace: str = '',
         path_colour: tuple[float, ...] = PATH_COLOUR,
     ) -> None:
         """Write what never changes.
 
         :param waypoints: of the mission
-        :param whole: the run is over: its whole path is shown at once
         :param namespace: of one of several vehicles; who shows them arranges the viewer
         """
         self._stream = RerunStream(stream, namespace)
@@ -119,18 +128,14 @@ class RerunLog:
         self._angles = RotorAngles(vehicle)
         self._rotor_entities = [
             entity_of(rotor_link(vehicle, i)) for i in range(len(vehicle.rotors))]
-        self._ideal = IdealSensors(configuration)
         self._beams = beams(configuration)
-        self._path_end: np.ndarray | None = None
-        self._last_wind: Series | None = None
         self._draw_vehicle()
+        self._draw_scene()
         self._draw_mission(waypoints)
-        self._whole, self._arranged = whole, False
 
     def add(self, series: AllSeries) -> None:
-        """Write a portion of the run, later than those before."""
+        """Write all of the run."""
         pose = series.get('ground_truth/pose')
-        self._arrange(pose)
         self._add_pose(pose)
         self._add_rotors(series)
         self._add_wind(series.get('wind'))
@@ -139,20 +144,10 @@ class RerunLog:
         self._add_estimate(series.get(ESTIMATE.name))
         self._add_set_point(series.get(SET_POINT.name))
         self._add_battery(series.get('battery_state'))
-        for comparison in self._ideal.compare(self._with_last_wind(series)):
+        for comparison in compare_sensors(self._configuration, series):
             self._add_comparison(comparison)
         for sensor in self._configuration.graph.instances['gps']:
             self._add_accuracy(sensor, series)
-
-    def _with_last_wind(self, series: AllSeries) -> AllSeries:
-        """Return a portion in which the last wind of the portion before is held."""
-        now = series['wind']['velocity_m_s'] if 'wind' in series else None
-        known = [wind for wind in (self._last_wind, now) if wind is not None]
-        if not known:
-            return series
-        whole = Series(*map(np.concatenate, zip(*known)))
-        self._last_wind = Series(whole.time_s[-1:], whole.values[-1:])
-        return {**series, 'wind': {'velocity_m_s': whole}}
 
     def log_text(self, time_s: float, level: str, who: str, text: str) -> None:
         """Write a line into the log.
@@ -184,6 +179,14 @@ class RerunLog:
                 [(0.0, 0.0, 0.0)], radii=_THIN_POINTS, labels=[self._namespace],
                 colors=rgba(self._path_colour)))
 
+    def _draw_scene(self) -> None:
+        scene = self._configuration.scene
+        for shape in scene_shapes(scene):
+            self._stream.log_static(f'{WORLD}/scene/{shape.name}', _drawn(shape))
+        for name, triangles, colour in scene_triangles(scene):
+            self._stream.log_static(f'{WORLD}/scene/{name}', rerun.Mesh3D(
+                vertex_positions=triangles.reshape(-1, 3), albedo_factor=rgba((*colour, 1.0))))
+
     def _draw_mission(self, waypoints: typing.Sequence[Waypoint]) -> None:
         if waypoints:
             self._stream.log_static(f'{WORLD}/mission', rerun.Points3D(
@@ -193,13 +196,6 @@ class RerunLog:
 
     # In space.
 
-    def _arrange(self, pose: typing.Mapping[str, Series] | None) -> None:
-        """Write the blueprint once: a viewer follows the vehicle from its first position."""
-        if not (self._arranged or self._namespace):
-            self._arranged = True
-            start_m = (0.0, 0.0, 0.0) if pose is None else pose['position_m'].values[0]
-            self._stream.send_blueprint(blueprint(self._configuration, self._whole, start_m))
-
     def _add_pose(self, pose: typing.Mapping[str, Series] | None) -> None:
         if pose is None:
             return
@@ -208,14 +204,24 @@ class RerunLog:
             translation=position_m, quaternion=np.roll(pose['attitude_wxyz'].values, -1, axis=1)))
         self._stream.send(ABOVE, time_s, rerun.Transform3D.columns(
             translation=position_m + (0.0, 0.0, WIND_ABOVE_M)))
-        start = position_m[:1] if self._path_end is None else self._path_end
-        points = np.concatenate([start, position_m])
-        self._path_end = position_m[-1:]
-        # A viewer draws all segments up to its time, so the path grows.
+        points = np.concatenate([position_m[:1], position_m])
         self._stream.describe(f'{WORLD}/path', rerun.LineStrips3D.from_fields(
             colors=[rgba(self._path_colour)], radii=[_LINE_POINTS]))
         self._stream.send(f'{WORLD}/path', time_s, rerun.LineStrips3D.columns(
             strips=list(np.stack([points[:-1], points[1:]], axis=1))))
+        self._add_moving(float(time_s[-1]))
+
+    def _add_moving(self, end_s: float) -> None:
+        """Move what moves in the scene."""
+        time_s = np.arange(0.0, end_s + _MOVED_EVERY_S, _MOVED_EVERY_S)
+        scene = self._configuration.scene
+        for column in zip(*(moving_shapes(scene, round(t * US_PER_S)) for t in time_s.tolist())):
+            entity = f'{WORLD}/scene/{column[0].name}'
+            self._stream.log_static(entity, _drawn(column[0]._replace(
+                position_m=(0.0, 0.0, 0.0), attitude=IDENTITY)))
+            self._stream.send(entity, time_s, rerun.Transform3D.columns(
+                translation=[shape.position_m for shape in column],
+                quaternion=[np.roll(shape.attitude, -1) for shape in column]))
 
     def _add_rotors(self, series: AllSeries) -> None:
         measured = series.get('joint_states')

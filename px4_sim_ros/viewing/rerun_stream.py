@@ -25,45 +25,51 @@ _EYE_M, _LOOK_AT_M = (-1.9, -2.3, 1.5), (0.0, 0.0, 0.3)
 
 
 def blueprint(
-    configuration: Configuration, whole: bool = False,
-    start_enu_m: typing.Sequence[float] = (0.0, 0.0, 0.0), at_end: bool = False,
+    configuration: Configuration, start_enu_m: typing.Sequence[float],
+    images: typing.Mapping[str, bool], at_end: bool = False,
 ) -> rerun_blueprint.Blueprint:
-    """Return how a viewer arranges a recording at first: space next to plots, the log below."""
+    """Return how a viewer arranges a recording at first: space next to plots, the log below.
+
+    :param images: entities, and whether they have a calibration and so a place in space
+    """
     b = rerun_blueprint
-    flown = _flown(whole)
     space = b.Spatial3DView(
-        origin='/', contents=[f'{WORLD}/**'], name='Flight',
-        overrides={f'{WORLD}/path': [flown]},
+        origin='/', name='Flight',
+        contents=[f'{WORLD}/**', *(f'- {entity}' for entity, has in images.items() if not has)],
+        overrides={f'{WORLD}/path': [_whole()]},
         line_grid=b.LineGrid3D(visible=True, spacing=1.0),
         eye_controls=b.EyeControls3D(
             position=np.add(start_enu_m, _EYE_M), look_target=np.add(start_enu_m, _LOOK_AT_M),
             eye_up=(0.0, 0.0, 1.0), tracking_entity=ABOVE))
-    motion = b.Vertical(
-        b.TimeSeriesView(contents=['/truth/position', '/autopilot/position'], name='Position'),
-        b.TimeSeriesView(contents=['/truth/velocity', '/autopilot/velocity'], name='Velocity'),
-        b.TimeSeriesView(contents=['/truth/attitude', '/autopilot/attitude'], name='Attitude'),
-        name='Motion')
-    forces = b.Vertical(
-        b.TimeSeriesView(contents=['/rotors/**', '/wheels/**'], name='Rotors'),
-        b.TimeSeriesView(contents=['/battery/**'], name='Battery'),
-        b.TimeSeriesView(contents=['/wind/**'], name='Wind'), name='Rotors, battery, wind')
-    sensors = [
-        b.TimeSeriesView(contents=[f'/sensors/{sensor}/**'], name=sensor)
-        for sensor in configuration.graph.sensors if sensor != 'wind']
+
+    def plots(**contents: str) -> list[typing.Any]:
+        return [b.TimeSeriesView(contents=entities.split(), name=name.replace('_', ' '))
+                for name, entities in contents.items()]
+
+    added = {'wind', *(row.name for row in configuration.world.own_blocks)}
+    sensors = plots(**{sensor: f'/sensors/{sensor}/**'
+                       for sensor in configuration.graph.sensors if sensor not in added})
+    tabs = {
+        'Cameras': [b.Spatial2DView(origin=entity, name=entity.removeprefix(f'{VEHICLE}/'))
+                    for entity in images],
+        'Motion': plots(Position='/truth/position /autopilot/position',
+                        Velocity='/truth/velocity /autopilot/velocity',
+                        Attitude='/truth/attitude /autopilot/attitude'),
+        'Sensors': sensors[:4], 'More sensors': sensors[4:],
+        'Rotors, battery, wind': plots(
+            Rotors='/rotors/** /wheels/**', Battery='/battery/**', Wind='/wind/**')}
     return b.Blueprint(
         b.Horizontal(
             b.Vertical(space, b.TextLogView(contents=[f'{LOG}/**'], name='Log'),
                        row_shares=[4, 1]),
-            b.Tabs(motion, b.Vertical(*sensors[:4], name='Sensors'), *(
-                [b.Vertical(*sensors[4:], name='More sensors')] if sensors[4:] else []), forces),
+            b.Tabs(*(b.Vertical(*views, name=name) for name, views in tabs.items() if views)),
             column_shares=[3, 2]),
         b.TimePanel(timeline=TIMELINE, state='collapsed',
                     play_state='following' if at_end else None), collapse_panels=True)
 
 
 def fleet_blueprint(
-    vehicles: typing.Sequence[str], whole: bool = False,
-    box_enu: tuple[np.ndarray, np.ndarray] = (np.zeros(3), np.zeros(3)),
+    vehicles: typing.Sequence[str], box_enu: tuple[np.ndarray, np.ndarray],
 ) -> rerun_blueprint.Blueprint:
     """Return how a viewer arranges several vehicles: all in one space, plots by vehicle."""
     b = rerun_blueprint
@@ -72,7 +78,7 @@ def fleet_blueprint(
     away_m = 2.0 + 0.5 * np.linalg.norm(high - low)
     space = b.Spatial3DView(
         origin='/', contents=[f'/{name}{WORLD}/**' for name in vehicles], name='Flight',
-        overrides={f'/{name}{WORLD}/path': [_flown(whole)] for name in vehicles},
+        overrides={f'/{name}{WORLD}/path': [_whole()] for name in vehicles},
         line_grid=b.LineGrid3D(visible=True, spacing=1.0),
         eye_controls=b.EyeControls3D(
             position=middle + away_m * np.array((-1.2, -1.5, 1.0)), look_target=middle,
@@ -96,13 +102,11 @@ def fleet_blueprint(
         b.TimePanel(timeline=TIMELINE, state='collapsed'), collapse_panels=True)
 
 
-def _flown(whole: bool) -> typing.Any:
-    """Return which part of a path is visible."""
+def _whole() -> typing.Any:
+    """Make all of a path visible, whatever time is looked at."""
     b = rerun_blueprint
-    end = b.TimeRangeBoundary.infinite() if whole else b.TimeRangeBoundary.cursor_relative(
-        seconds=0.0)
     return b.VisibleTimeRanges([b.VisibleTimeRange(
-        TIMELINE, start=b.TimeRangeBoundary.infinite(), end=end)])
+        TIMELINE, start=b.TimeRangeBoundary.infinite(), end=b.TimeRangeBoundary.infinite())])
 
 
 class RerunStream:
@@ -118,6 +122,11 @@ class RerunStream:
     def log_static(self, entity: str, archetype: rerun.AsComponents) -> None:
         """Write what holds for all times."""
         self._stream.log(f'{self._root}{entity}', archetype, static=True)
+
+    def log(self, entity: str, time_us: int, archetype: rerun.AsComponents) -> None:
+        """Write what holds from a time on."""
+        self._stream.set_time(TIMELINE, duration=np.timedelta64(time_us, 'us'))
+        self._stream.log(f'{self._root}{entity}', archetype)
 
     def describe(self, entity: str, archetype: rerun.AsComponents) -> None:
         """Write the look of an entity before its first data; later calls do nothing."""
@@ -154,8 +163,7 @@ class RerunStream:
 
         :param level: as Rerun has them: INFO, WARN, ERROR
         """
-        self._stream.set_time(TIMELINE, duration=_duration(time_s))
-        self._stream.log(f'{self._root}{LOG}/{who}', rerun.TextLog(text, level=level))
+        self.log(f'{LOG}/{who}', round(1e6 * time_s), rerun.TextLog(text, level=level))
 
     def send_blueprint(self, blueprint: typing.Any) -> None:
         """Write how a viewer arranges the recording."""

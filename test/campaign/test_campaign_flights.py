@@ -231,9 +231,10 @@ def test_what_is_interrupted_goes_on_with_the_same_command(
         assert children
         assert interrupt(process, number) < 20
         if number != signal.SIGKILL:
-            *_, shown, flown, interrupted = process.stdout.read().splitlines()
+            said = process.stdout.read()
+            *_, shown, flown, interrupted = said.splitlines()
             assert process.returncode == 130
-            assert shown.startswith('look at ')
+            assert shown.startswith('look at '), said
             assert flown.endswith('hold; the same command flies the others')
             assert interrupted == 'campaign: interrupted'
             assert not list(temporary.iterdir())

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said about a campaign: statistics against closed forms, the page, pairs."""
 import concurrent.futures
+import json
 import math
 import re
 
 import numpy as np
 import pytest
 from campaigns import GROUND, campaign, folder_of, row_of
+from report_flights import Page
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import statistics
@@ -175,8 +177,10 @@ def test_what_has_a_choice_is_told_by_value(flown):
     assert told['iris'] == ('20 of 20, 100.0% (95% interval 83.2% to 100.0%)', '2 (2 to 2)')
     assert [value for value, *_ in rows if value in ('iris', 'x500')] == ['x500', 'iris']
     assert {'0', '90'} < told.keys()
-    # Share and margin along the only input that is drawn from a range.
-    assert section.count('share that holds') == section.count('"margin: calm, m\\u002fs"') == 1
+    # Share and margin along the only input that is drawn from a range; and the margins' histogram.
+    figures = json.dumps(Page(page).figures)
+    assert figures.count('share that holds') == 1
+    assert figures.count('"margin: calm, m/s"') == 2
 
 
 def test_a_mean_has_the_interval_of_student():

@@ -270,3 +270,13 @@ def test_who_stands_between_is_named_when_it_is_late(instance):
 def test_a_wrong_remapping_is_one_sentence(rule, sentence, capsys):
     assert command_line.main(['fly', '--remap', rule]) == 2
     assert capsys.readouterr().err.startswith(sentence)
+
+
+@pytest.mark.slow
+def test_learning_begins_and_draws_its_curve(tmp_path):
+    """Few steps: that it learns, the curve of the page shows."""
+    pytest.importorskip('stable_baselines3')
+    model, picture = tmp_path / 'hover.zip', tmp_path / 'curve.png'
+    *_, last = example('learn_to_hover.py', model, picture, 8192)
+    assert model.exists() and picture.stat().st_size > 10_000
+    assert last[:4] == ['metres', 'from', 'the', 'target:'] and len(last) == 14

@@ -3,8 +3,10 @@
 """Runs the commands as a user does, and looks at what they leave behind."""
 import contextlib
 import io
+import json
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -14,10 +16,14 @@ import tempfile
 import time
 
 import psutil
+import yaml
 
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.process.children import Child
+from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.spec.flight_spec import MODES
+from px4_sim_ros.spec.resources import config_directory
 
 # The niceness of whoever goes first.
 _BEFORE_ALL = -20
@@ -41,6 +47,31 @@ def run(*words, timeout_s=240, env=None, cwd=None):
     """Run to the end; return the finished process with its texts."""
     return subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout_s,
                           env=env, cwd=cwd, check=False)
+
+
+def flown_in_all_modes(folder, instance, *words):
+    """Fly in each mode; return the recordings by mode, and how they compare with that of core.
+
+    Fingerprints are the same, and so are all messages that are in both.
+    """
+    bags, fingerprints = {}, set()
+    for mode in MODES:
+        flown = run('fly', '--mode', mode, *words, '--record', mode, '--instance', instance,
+                    cwd=folder)
+        assert flown.returncode == 0, flown.stdout + flown.stderr
+        fingerprints.add(re.search(r'^fingerprint +(\w+)', flown.stdout, re.M)[1])
+        bags[mode] = BagReader(folder / mode)
+    assert len(fingerprints) == 1
+    compared = [compare_bags(bags['core'], bags[mode]) for mode in MODES[1:]]
+    assert all(found.identical for found in compared)
+    return bags, compared
+
+
+def replayed(folder, bag, *words):
+    """Check that a replay gives the same bits."""
+    again = run('replay', bag, *words, cwd=folder)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert again.stdout.endswith('common messages are bit-identical\n')
 
 
 def here(*words):
@@ -81,6 +112,19 @@ def write_hop(folder, up_m):
     file = folder / 'hop.yaml'
     file.write_text(f'name: hop\nitems:\n  - take_off: {{up_m: {up_m}}}\n  - land: {{}}\n')
     return file
+
+
+def write_long_hover(folder, duration_s):
+    """Write a mission that holds for a time, and an Iris whose battery lasts; return the files."""
+    mission, vehicle = folder / 'hover.yaml', folder / 'iris_that_lasts.yaml'
+    mission.write_text(json.dumps({'name': 'hover', 'items': [
+        {'take_off': {'up_m': 5.0}}, {'hold': {'duration_s': duration_s}}, {'land': {}}]}))
+    # With the pack that the file has an Iris hovers for twelve minutes.
+    iris = yaml.safe_load((config_directory() / 'vehicles/iris.yaml').read_text())
+    for pack in iris['battery']['packs']:
+        pack['capacity_ah'] *= 1.0 + duration_s / 300.0
+    vehicle.write_text(yaml.safe_dump(iris))
+    return mission, vehicle
 
 
 @contextlib.contextmanager

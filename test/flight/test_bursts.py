@@ -7,11 +7,14 @@ import time
 
 import numpy as np
 import pytest
+import xrce_client
 import yaml
 from commands import write_hop
 from mavlink_frames import controls_frame, px4_greeting
 from mcap.reader import make_reader
+from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import ARMED_FROM_US, StandInAutopilot, scripted_controls
+from udp_autopilot import UdpAutopilot
 
 from px4_sim_ros import Flight
 from px4_sim_ros.flight.core_recorder import CoreRecorder
@@ -22,8 +25,10 @@ from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.model.body.motion_memory import VX, X, Z
 from px4_sim_ros.model.scenario.situation import MOTION, NUMBERS, AutopilotState, Situation
+from px4_sim_ros.model.sensors.gnss import Gnss
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.px4.boot_watch import StartScript
+from px4_sim_ros.px4.sitl import AGENT_PORT
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
@@ -85,7 +90,8 @@ def recorded(folder):
             if not topic.endswith(('/diagnostics', '/rosout', '/hil/state'))}
 
 
-def flown(instance, speed_factor=0.0, answered=answer, folder=None, **changes):
+def flown(instance, speed_factor=0.0, answered=answer, folder=None, end_us=END_US,
+          at_end=lambda world: None, **changes):
     """Return frames, fingerprint, the first gap, and the share of steps in compiled code.
 
     :param folder: it is recorded there
@@ -101,19 +107,20 @@ def flown(instance, speed_factor=0.0, answered=answer, folder=None, **changes):
     stop = threading.Event()
 
     def last_answer(time_us):
-        if time_us == END_US:
+        if time_us == end_us:
             stop.set()
         return answered(time_us)
 
     with contextlib.closing(CoreWorld([VehicleSetup(configuration)], recorder=recorder)) as world:
-        world._clock.limit(END_US)
+        world._clock.limit(end_us)
         with contextlib.closing(Listener(port_of(instance))) as autopilot:
             autopilot.start(last_answer)
             world.run(stop)
-            while world._clock.complete_us < END_US:
+            while world._clock.complete_us < end_us:
                 world._runner.run()
             status = world.status()
             bridge = world._first.bridge
+            at_end(world)
             world.close()
         return (autopilot.frames, status.fingerprint, status.gap,
                 bridge.steps_ahead / status.steps)
@@ -122,7 +129,7 @@ def flown(instance, speed_factor=0.0, answered=answer, folder=None, **changes):
 # In some steps the wind changes, or a measurement arrives that is late; the first one has no reply
 # before it.
 @pytest.mark.parametrize('share, changes', [
-    (0.9, {}), (0.7, {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}),
+    (0.9, {}), (0.9, {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}),
     (0.9, {'': {'delays_us.barometer': 8000}}), (0.9, {'': {'vehicle': 'standard_vtol'}}),
     (0.9, {'': {'vehicle': 'rover_ackermann'}}), (0.9, {'dynamics': {'integrator': 'euler'}}),
     (0.9, {'magnetometer': {'field_per_current': [1e-7, 2e-7, 3e-7]}}),
@@ -130,6 +137,10 @@ def flown(instance, speed_factor=0.0, answered=answer, folder=None, **changes):
     (0.9, {'barometer': {'wind_pressure_coefficient': 0.1, 'warm_up_pa': 30.0}}),
     (0.9, {'': {'gravity_model': 'wgs84', 'ground_slope_deg': 5.0}}),
     (0.9, {'recorder': {'every': 3, 'flush_us': 60_000, 'split_duration_s': 0.3}}),
+    # Of what is a frame of its own: several, some of them late, some that are lost at random.
+    (0.9, {'': {f'instances.{name}': count for name, count in (
+        ('gps', 2), ('range_finder', 1), ('optical_flow', 1), ('visual_odometry', 1))},
+           'gps': {'outage_rate_hz': 2.0, 'outage_duration_s': 0.3}}),
 ], ids=str)
 def test_it_is_the_same_flight_with_the_same_frames(share, changes, instance, tmp_path):
     ahead = flown(instance, folder=tmp_path / 'ahead', **changes)
@@ -141,13 +152,202 @@ def test_it_is_the_same_flight_with_the_same_frames(share, changes, instance, tm
     assert recorded(tmp_path / 'ahead') == recorded(tmp_path / 'one_by_one')
 
 
+class Nodes:
+    """What joins the block of PX4's topics with ROS, and the nodes that listen and send."""
+
+    is_matched, is_spoken_to = True, False
+
+    def __init__(self, instance, heard, awaited):
+        before = f'/px4_{instance}/fmu'
+        self.heard = {f'{before}/out/{heard}'}
+        self.sends = f'{before}/in/{awaited}' if awaited else ''
+        self.said, self.time_us, self.looks = [], 0, 0
+
+    def gateway(self, definitions):
+        return self
+
+    def begin(self, time_us):
+        self.time_us, self.looks = time_us, 0
+        self.said.append(time_us)
+
+    def publish(self, topic, data):
+        if topic.name in self.heard:
+            self.said.append((topic.name, data))
+
+    def take(self):
+        # The first look is too early, so the step is held.
+        self.looks += 1
+        if not self.sends or self.time_us % 100_000 or self.looks != 2:
+            return []
+        return [(self.sends, b'\0\1\0\0' + self.time_us.to_bytes(8, 'little'))]
+
+    def requests(self):
+        return []
+
+    def missing(self, names):
+        return []
+
+    def nothing(self, *about):
+        pass
+
+    announce = listen = refresh = close = nothing
+
+
+# While a step is held for nodes, a barometer that is late has measured already.
+@pytest.mark.parametrize('heard, awaited, changes', [
+    ('', '', {}), ('home_position', '', {}), ('home_position', 'x', {}), ('wind', 'x', {}),
+    ('home_position', 'x', {'delays_us.barometer': 8000})], ids=str)
+def test_what_px4_says_beside_its_replies_is_heard_in_its_step(
+    heard, awaited, changes, instance, tmp_path, monkeypatch,
+):
+    """Also by nodes whose set points are awaited."""
+    monkeypatch.setattr('px4_sim_ros.link.xrce.block._MATCHED_S', -1.0)
+    taken, found = count_steps(monkeypatch, True), []
+    for speed_factor in 0.0, SOON:
+        nodes = Nodes(instance, heard, awaited)
+        monkeypatch.setattr('px4_sim_ros.ros.tools.core_ros.CoreRos', lambda nodes=nodes: nodes)
+        with contextlib.closing(xrce_client.Client(AGENT_PORT + instance, instance + 1)) as client:
+            def answered(time_us, client=client):
+                if time_us == STEP_US:
+                    client.connect()
+                    for i, name in enumerate(('wind', 'home_position')):
+                        client.create_writer(
+                            5 + i, f'rt/px4_{instance}/fmu/out/{name}', 'px4_msgs::msg::dds_::X_')
+                    client.create_reader(
+                        0x800, f'rt/px4_{instance}/fmu/in/x', 'px4_msgs::msg::dds_::X_')
+                elif time_us % (3 * STEP_US) == 0:
+                    client.write(5, time_us.to_bytes(8, 'little'))
+                if time_us % 300_000 == 0:
+                    client.write(6, time_us.to_bytes(8, 'little'))
+                return answer(time_us)
+
+            folder = tmp_path / str(speed_factor)
+            found.append((*flown(instance, speed_factor, answered, folder, **{
+                '': {'px4_topics': True} | changes,
+                'px4_topics': {'instance': instance, 'awaited': awaited}}),
+                nodes.said, recorded(folder), [data for _, data in client.received()]))
+    ahead, one_by_one = found
+    assert [pair for pair in zip(ahead[0], one_by_one[0]) if pair[0] != pair[1]][:1] == []
+    assert ahead[1] == one_by_one[1] and ahead[4:] == one_by_one[4:]
+    assert ahead[3] > 0.6 and one_by_one[3] == 0
+    assert max(taken) > 1
+    topics = {topic.rpartition('/')[2]: len(its) for topic, its in ahead[5].items()}
+    assert topics['wind'] == END_US // (3 * STEP_US)
+    assert topics['home_position'] == END_US // 300_000
+    assert topics.get('x', 0) == (END_US // 100_000 if awaited else 0)
+
+
+# With a pilot, whose autopilot says at simulated times what it does, and is where it was commanded.
+
+WITH_ALL = '''
+mission: {mission}
+scene: wall
+blocks: [{{class: 'px4_sim_ros:Lidar2d', columns: 60, to_autopilot: true}}]
+events:
+  - {{name: up, when: {{items: {{above: 0.5}}}}, push: {{force_n: [0.5, 0, 0]}}, for_s: 0.3}}
+  - {{name: weak, at_s: 2.5, motor_thrust: {{motor: 1, share: 0.9}}, for_s: 0.2}}
+expect:
+  - always: {{estimate_error_m: {{below: 1000}}}}
+  - never: {{mode: AUTO_RTL}}
+  - eventually: {{mode: AUTO_LAND}}
+'''
+HOP = '[{take_off: {up_m: 4.0}}, {go_to: {north_m: 3, east_m: 0, up_m: 4}}, {land: {}}]'
+
+
+def piloted(instance, tmp_path, name, speed_factor, *, with_scenario):
+    """Return what a flight was, what its pilot has sent and when, and its verdicts."""
+    end_us = 6_000_000
+    mission = tmp_path / 'hop.yaml'
+    mission.write_text(f'name: hop\nitems: {HOP}\n')
+    changes = {'': {'mission': str(mission)}}
+    if with_scenario:
+        (tmp_path / 'all.yaml').write_text(WITH_ALL.format(mission=HOP))
+        changes = {'': {'scenario': str(tmp_path / 'all.yaml')}, 'scenario': {'at_end': 'go_on'}}
+    verdicts = []
+
+    def at_end(world):
+        if with_scenario:
+            verdicts.extend(world._first.scenario.course.verdicts())
+
+    with contextlib.closing(UdpAutopilot(instance)) as udp:
+        def answered(time_us):
+            udp.time_s = time_us / 1e6
+            udp.serve(0.0)
+            if time_us % 12_000 == 0:
+                udp.tell()
+            return answer(time_us)
+
+        *found, share = flown(
+            instance, speed_factor, answered, tmp_path / name, end_us, at_end,
+            pilot={'instance': instance}, **changes)
+        sent = [(round(time_s * 1e6), bytes(m.get_msgbuf())) for time_s, m in udp.received]
+        commands = {m.command for m in udp.commands}
+    return found, share, sent, commands, verdicts, recorded(tmp_path / name)
+
+
+@pytest.mark.parametrize('with_scenario', [False, True])
+def test_a_pilot_acts_between_two_steps(with_scenario, instance, tmp_path, monkeypatch):
+    taken = count_steps(monkeypatch, True)
+    found, share, *ahead = piloted(
+        instance, tmp_path, 'ahead', 0.0, with_scenario=with_scenario)
+    usual, none, *one_by_one = piloted(
+        instance, tmp_path, 'one_by_one', SOON, with_scenario=with_scenario)
+    assert found == usual and none == 0
+    assert share > (0.65 if with_scenario else 0.85)       # it is over at 4 s
+    assert ahead == one_by_one
+    # It acts each 20 ms, and has flown its mission: the autopilot was commanded so.
+    assert max(taken) * STEP_US > 100_000
+    _, commands, verdicts, messages = ahead
+    assert {mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_COMPONENT_ARM_DISARM,
+            mavlink.MAV_CMD_DO_REPOSITION, mavlink.MAV_CMD_NAV_LAND} <= commands
+    assert len(verdicts) == 3 * with_scenario
+    assert any('/autopilot/odometry' in topic and len(its) > 100
+               for topic, its in messages.items())
+
+
+def count_rows(monkeypatch):
+    """Return a list that gets of how many steps the records are laid out at once."""
+    counts, send_rows = [], CoreRecorder.send_rows
+
+    def counted(self, members, first_us, step_us, count, first_row):
+        counts.append(count)
+        send_rows(self, members, first_us, step_us, count, first_row)
+
+    monkeypatch.setattr(CoreRecorder, 'send_rows', counted)
+    return counts
+
+
 def test_steps_are_recorded_as_rows(instance, tmp_path, monkeypatch):
-    rows = []
-    monkeypatch.setattr(CoreRecorder, 'send_rows', lambda self, members, first_us, step_us, count, *
-                        others: rows.append(count) or self._steps.send_rows(
-                            members, first_us, step_us, count, *others))
+    counts = count_rows(monkeypatch)
     flown(instance, folder=tmp_path / 'bag')
-    assert sum(rows) > 0.5 * END_US / STEP_US
+    assert sum(counts) > 0.5 * END_US / STEP_US
+
+
+def test_steps_with_a_pilot_and_a_scenario_are_recorded_as_rows(instance, tmp_path, monkeypatch):
+    counts = count_rows(monkeypatch)
+    piloted(instance, tmp_path, 'bag', 0.0, with_scenario=True)
+    assert sum(counts) > 0.5 * 4_000_000 / STEP_US         # the scenario is over at 4 s
+
+
+def test_steps_go_on_through_the_fixes_of_gnss(instance, monkeypatch):
+    taken = count_steps(monkeypatch, True)
+    flown(instance)
+    assert max(taken) * STEP_US > 2 * 100_000
+
+
+@pytest.mark.parametrize('error', [ValueError('the receiver is broken'), KeyboardInterrupt()],
+                         ids=str)
+def test_an_error_of_a_sensor_that_is_called_ends_the_flight(error, instance, monkeypatch):
+    def measure(gnss, truth, inputs=None, measure=Gnss.measure):
+        if truth.time_us == 1_500_000:
+            raise error
+        return measure(gnss, truth)
+
+    monkeypatch.setattr(Gnss, 'measure', measure)
+    with pytest.raises(type(error)) as found:
+        flown(instance)
+    assert found.value is error
+    assert any(frame.name == '_when_called' for frame in found.traceback), 'between two steps'
 
 
 def test_what_the_recorder_takes_is_no_cost_of_the_bridge(tmp_path, monkeypatch):
@@ -167,7 +367,9 @@ def test_what_the_recorder_takes_is_no_cost_of_the_bridge(tmp_path, monkeypatch)
     assert 1e-6 * status.step_cost_us()['rest'] * status.steps > 0.9 * sum(taken_s)
 
 
-def test_an_autopilot_that_asks_gets_the_same_truth(instance, monkeypatch):
+# A measurement that arrives one step after the truth holds the step of both.
+@pytest.mark.parametrize('changes', [{}, {'': {'delays_us.barometer': STEP_US}}], ids=str)
+def test_an_autopilot_that_asks_gets_the_same_truth(changes, instance, monkeypatch):
     """Also where the vehicle comes into another square of the map."""
     def reset(block, reset_block=DynamicsBlock.reset):
         reset_block(block)
@@ -177,11 +379,11 @@ def test_an_autopilot_that_asks_gets_the_same_truth(instance, monkeypatch):
         return [px4_greeting(), *answer(time_us)] if time_us == 20 * STEP_US else answer(time_us)
 
     monkeypatch.setattr(DynamicsBlock, 'reset', reset)
-    ahead, one_by_one = flown(instance, answered=answered), flown(
-        instance, SOON, answered=answered)
+    ahead, one_by_one = flown(instance, answered=answered, **changes), flown(
+        instance, SOON, answered=answered, **changes)
     assert [pair for pair in zip(ahead[0], one_by_one[0]) if pair[0] != pair[1]][:1] == []
     assert ahead[:3] == one_by_one[:3]
-    assert ahead[3] >= 0.8
+    assert ahead[3] >= 0.7
     truths = [frame for frame in ahead[0] if frame[7:10] == HIL_STATE]
     assert len(truths) >= 0.9 * END_US / TRUTH_PERIOD_US
 
@@ -238,6 +440,12 @@ def flown_here(monkeypatch, ahead, folder, **options):
     (0.85, {'scenario': 'motor_weak'}), (0.8, {'scenario': 'motor_out'}),
     (0.8, {'scenario': 'gnss_lost'}), (0.7, {'scenario': 'gust_at_landing'}),
     (0.7, {'scenario': 'twisted'}), (0.2, {'scenario': 'imu_noisy'}),
+    (0.9, {'scenario': {'scene': 'forest', 'mission': 'hover', 'end': {'at_s': 8.0}, 'expect': [
+        {'never': {'clearance_m': {'below': 1.0}}}, {'always': {'clearance_m': {'above': 4.0}}}]}}),
+    # How near the next tree is compiled code does not know.
+    (0.0, {'scenario': {'scene': 'forest', 'mission': 'hover', 'end': {'at_s': 6.0}, 'events': [
+        {'when': {'clearance_m': {'above': 1.0}, 'height_m': {'above': 0.5}},
+         'push': {'force_n': [1.0, 0.0, 0.0]}, 'for_s': 0.5}]}}),
     # Something happens just when the wind is due.
     (0.7, {'scenario': {'weather': {'wind': 'constant', 'speed_m_s': 2.0}, 'mission': 'hover',
                         'events': [{'at_s': 14.02, 'motor_thrust': {'motor': 2, 'share': 0.9}},
@@ -257,6 +465,36 @@ def test_a_flight_with_the_autopilot_here_is_the_same(monkeypatch, share, option
     one_by_one, none = flown_here(monkeypatch, False, tmp_path / 'one_by_one', **options)
     assert ahead == one_by_one
     assert found >= share and none == 0
+
+
+SEES_A_FIX = '''
+from geometry_msgs.msg import PointStamped
+
+from px4_sim_ros import OwnBlock
+
+
+class Fix(OwnBlock):
+    message, topic, inputs, period_us = PointStamped, 'seen', ('gps/fix',), 20_000
+
+    def measure(self, time_us, inputs):
+        if 'gps/fix' not in inputs:
+            return None
+        message = PointStamped()
+        message.point.x, message.point.y = inputs['gps/fix'].time_us, float(time_us)
+        return message
+'''
+
+
+def test_a_block_that_needs_a_late_sensor_acts_after_it(monkeypatch, tmp_path):
+    (tmp_path / 'fix.py').write_text(SEES_A_FIX)
+    (tmp_path / 'sees.yaml').write_text(yaml.safe_dump({
+        'mission': 'hover', 'end': {'at_s': 4.0}, 'blocks': [{'class': 'fix.py:Fix'}]}))
+    options = {'scenario': str(tmp_path / 'sees.yaml')}
+    ahead, found = flown_here(monkeypatch, True, tmp_path / 'ahead', **options)
+    one_by_one, none = flown_here(monkeypatch, False, tmp_path / 'one_by_one', **options)
+    assert ahead == one_by_one
+    assert found > 0.5 and none == 0
+    assert len(ahead[3]['/seen']) > 20
 
 
 def fleet_here(monkeypatch, ahead, file, folder):

@@ -115,7 +115,7 @@ def test_rerun_shows_all_in_one_space_and_each_while_it_is_there(flown, tmp_path
     bags, file = vehicles_of(flown[0] / 'bag'), tmp_path / 'fleet.rrd'
     stream = rerun.RecordingStream('test')
     stream.save(file)
-    write_fleet(bags, lambda: stream)
+    write_fleet(bags, stream)
     stream.flush(timeout_sec=10.0)
     stream.disconnect()
     shown, distances = Read(file), {}

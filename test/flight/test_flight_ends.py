@@ -111,7 +111,7 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
 
     world = unittest.mock.Mock(recording='')
     flown = flight.Flight(flight_of(Options()), None)
-    monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
+    monkeypatch.setattr(flight, 'compile_ahead', lambda **how: None)
     monkeypatch.setattr(flight, 'make_world', lambda *arguments: world)
     monkeypatch.setattr(flight, 'StartedAutopilot', Interrupted)
     monkeypatch.setattr(sys, 'unraisablehook', sys.unraisablehook)

@@ -11,7 +11,15 @@ import shutil
 import instances
 import numpy as np
 import pytest
-from commands import here, run
+from commands import (
+    command,
+    flown_in_all_modes,
+    here,
+    replayed,
+    run,
+    running,
+    wait_for_line,
+)
 from scipy.spatial.transform import Rotation
 
 from px4_sim_ros import Flight
@@ -19,7 +27,6 @@ from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.model.own_blocks import from_text
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.spec.flight_spec import MODES
 from px4_sim_ros.spec.resources import config_directory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -68,17 +75,9 @@ def test_its_class_is_short():
 
 @pytest.mark.process
 def test_it_flies_in_all_modes_and_is_replayed(folder, instance):
-    bags, fingerprints = {}, set()
-    for mode in MODES:
-        flown = run('fly', '--mode', mode, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml',
-                    '--record', mode, '--instance', instance, cwd=folder)
-        assert flown.returncode == 0, flown.stdout + flown.stderr
-        fingerprints.add(re.search(r'^fingerprint +(\w+)', flown.stdout, re.M)[1])
-        bags[mode] = BagReader(folder / mode)
-    assert len(fingerprints) == 1
-    for mode in MODES[1:]:
-        found = compare_bags(bags['core'], bags[mode])
-        assert found.identical and 'sun' in found.topics and found.topics['sun'].equal > 100
+    bags, compared = flown_in_all_modes(
+        folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml')
+    assert all(found.topics['sun'].equal > 100 for found in compared)
     version = bags['core'].run.versions['block sun_sensor']
     assert re.fullmatch('sun_sensor.py:SunSensor [0-9a-f]{16}', version)
     assert_replayed(folder)
@@ -93,9 +92,7 @@ def assert_replayed(folder):
         2, "replay: block sun_sensor: class = 'sun_sensor.py:SunSensor': data may not import a"
         f' class that you have not allowed; {" ".join(allow)} allows it\n')
     for mode in 'core', 'composed':
-        again = run('replay', 'core', '--mode', mode, *allow, cwd=folder)
-        assert again.returncode == 0, again.stdout + again.stderr
-        assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
+        replayed(folder, 'core', '--mode', mode, *allow)
     reflown = run('refly', 'core', *allow, cwd=folder)
     assert reflown.returncode == 0, reflown.stdout + reflown.stderr
 
@@ -106,6 +103,84 @@ def assert_exported(folder):
     with open(folder / 'tables' / 'sun.csv') as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ['time_s', 'vector.x', 'vector.y', 'vector.z']
+
+
+FAULTY = HOP_FILE.replace('up_m: 0.5', 'up_m: 1.5') + '''
+set: {sun_sensor.noise: 0.5}
+events:
+  - {name: dark, at_s: 6, for_s: 0.5, sensor_off: {sensor: sun_sensor}}
+  - {name: stuck, at_s: 7, for_s: 0.5, sensor_frozen: {sensor: sun_sensor}}
+  - {name: late, at_s: 8, for_s: 0.5, sensor_delay: {sensor: sun_sensor, delay_s: 0.2}}
+'''
+
+
+@pytest.mark.process
+def test_parameters_and_faults_reach_it_in_all_modes(folder, instance):
+    """The option wins over the scenario, which wins over the vehicle file."""
+    (folder / 'faulty.yaml').write_text(FAULTY)
+    bags, compared = flown_in_all_modes(
+        folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'faulty.yaml',
+        '--set', 'sun_sensor.noise=0.25', '--set', 'sun_sensor.azimuth_deg=90')
+    assert all(found.topics['sun'].equal > 100 for found in compared)
+    row, = bags['core'].run.world.own_blocks
+    assert row.parameters == {'noise': 0.25, 'azimuth_deg': 90.0, 'elevation_deg': ELEVATION_DEG}
+    assert_exported(folder)
+    with open(folder / 'tables' / 'sun.csv') as file:
+        x = {round(float(row['time_s']), 6): float(row['vector.x']) for row in csv.DictReader(file)}
+
+    def within(first_s, last_s):
+        return [x[round(t_s, 6)] for t_s in np.arange(first_s, last_s + 1e-6, PERIOD_S)
+                if round(t_s, 6) in x]
+    assert np.std(within(5.0, 5.95)) == pytest.approx(0.25, rel=0.5)
+    assert within(6.0, 6.45) == [] and len(within(6.5, 6.95)) == 10
+    assert len(within(6.95, 7.45)) == 11 and len(set(within(6.95, 7.45))) == 1
+    assert len(set(within(7.45, 7.95))) == 11
+    # What was measured last holds until the delay is over.
+    assert len(set(within(7.95, 8.15))) == 1 and len(set(within(8.15, 8.45))) == 7
+    replayed(folder, 'core', '--allow', 'sun_sensor.py:SunSensor')
+
+
+@pytest.mark.process
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_it_is_stopped_and_started_as_a_sensor_is(mode, folder, instance, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / 'hold.yaml').write_text(
+        'name: hold\nitems: [take_off: {up_m: 1.5}, hold: {duration_s: 3}, land: {}]\n')
+    words = command('fly', '--mode', mode, '--vehicle', 'mine.yaml', '--mission', 'hold.yaml',
+                    '--speed-factor', '1', '--instance', instance, '--record', 'bag')
+    with running(words) as process:
+        wait_for_line(process, 'armed')
+        stopped = here('sensor', 'sun_sensor', 'stop')
+        assert (stopped.returncode, stopped.stdout) == (0, 'sun_sensor is inactive\n'), stopped
+        wait_for_line(process, 'arrived')
+        started = here('sensor', 'sun_sensor', 'start')
+        assert (started.returncode, started.stdout) == (0, 'sun_sensor is active\n'), started
+        unknown = here('sensor', 'sun_senso', 'stop')
+        assert unknown.returncode == 1
+        assert 'this graph has no sun_senso; did you mean sun_sensor' in unknown.stderr
+        said, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, said
+    reader = BagReader(folder / 'bag')
+    times_us = [message.time_us for message in reader.messages() if message.topic == 'sun']
+    # A gap, as long as the commands took. A replay measures all the time: see docs/own_code.md.
+    assert np.diff(times_us).max() >= 3e6 * PERIOD_S
+
+
+def test_an_action_on_a_channel_of_it_is_refused(folder, instance):
+    event = {'at_s': 1, 'sensor_bias': {'sensor': 'sun_sensor', 'value': 1.0}}
+    with pytest.raises(ParameterError, match="sensor = 'sun_sensor': is a block that is added"):
+        Flight(vehicle=str(folder / 'mine.yaml'), scenario=HOP | {'events': [event]})
+
+
+@pytest.mark.parametrize('name, value, sentence', [
+    ('sun_sensor.nois', 1, 'block sun_sensor.nois: unknown parameter; did you mean noise'),
+    ('sun_sensor.noise', 'much', "block sun_sensor: noise = 'much': must be a number"),
+    ('sun_sensor.name', 'moon', 'block sun_sensor.name: unknown parameter'),
+    ('sun_senso.noise', 1, 'there is no node sun_senso; did you mean sun_sensor'),
+    ('sun_sensor.period_us', 3, 'block sun_sensor: period_us = 3: must be a multiple')])
+def test_a_wrong_setting_is_refused(name, value, sentence, folder):
+    with pytest.raises(ParameterError, match=sentence):
+        Flight(vehicle=str(folder / 'mine.yaml'), mission='hover', set={name: value})
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def test_it_is_the_flight_of_the_command(instance, tmp_path):
 
 @pytest.mark.slow
 def test_a_fault_and_a_wind_are_given_by_hand(instance):
-    with Flight(scenario='by_hand', mission='hover', instance=instance) as flight:
+    with Flight(mission='hover', instance=instance, set={'by_hand': True}) as flight:
         flight.run(lambda situation: situation.height_m > 2.0)
         assert flight.do({'name': 'leak', 'sensor_bias': {
             'sensor': 'barometer', 'value': -50}}) == 'leak'
@@ -63,9 +63,11 @@ def test_a_fault_and_a_wind_are_given_by_hand(instance):
     assert np.max(-wind['velocity_m_s.x']) == pytest.approx(3.0)
     assert [event['event'].partition(':')[0] for event in result.events][:3] == [
         'leak', 'hand_1', 'hand_1 ends'] and not result.summary()['repeatable']
-    with (Flight(mission='hover', instance=instance) as flight,
-          pytest.raises(ParameterError, match='the flight has no scenario; name one')):
-        flight.do({'motor_off': {'motor': 1}})
+    with Flight(mission='hover', instance=instance) as flight:
+        with pytest.raises(ParameterError, match='by_hand = False: must be True for `do`'):
+            flight.do({'motor_off': {'motor': 1}})
+        with pytest.raises(ParameterError, match='by_hand = False: must be True for `until`'):
+            flight.run(lambda situation: True)
 
 
 @pytest.mark.slow
@@ -137,6 +139,14 @@ def test_what_is_wrong_is_refused_before_anything_starts(given, sentence, instan
     assert not instance_claim.is_claimed(instance)
 
 
+def test_a_flight_that_does_not_begin_frees_its_instance(instance):
+    beyond = Flight(scene='hills', set={'dynamics.start_east_m': 9e3}, mission='hover',
+                    instance=instance, record=False)
+    with pytest.raises(ParameterError, match=r'^start_east_m = 9000'):
+        beyond.fly()
+    assert not instance_claim.is_claimed(instance)
+
+
 @pytest.mark.slow
 def test_its_files_end_with_the_result_or_with_a_refusal(instance, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
@@ -151,5 +161,5 @@ def test_its_files_end_with_the_result_or_with_a_refusal(instance, tmp_path, mon
 
 def test_a_situation_takes_a_scenario(instance):
     with Flight(mission='hover', instance=instance, record=False) as flight, pytest.raises(
-            ParameterError, match=r'^until: the flight has no scenario'):
+            ParameterError, match='by_hand = False: must be True for `until`'):
         flight.run(lambda situation: True)

@@ -76,8 +76,10 @@ rclpy.init()
 rclpy.spin(Caller())
 '''
 LISTENER = f"""
+import contextlib
 import rclpy
 from px4_msgs.msg import VehicleOdometry
+from rclpy.executors import ExternalShutdownException
 from rclpy.qos import qos_profile_sensor_data
 rclpy.init()
 node = rclpy.create_node('listener')
@@ -85,7 +87,8 @@ node.create_subscription(
     VehicleOdometry, '/px4_{INSTANCE}/fmu/out/vehicle_odometry',
     lambda message: print(message.timestamp, flush=True), qos_profile_sensor_data)
 print('listens', flush=True)
-rclpy.spin(node)
+with contextlib.suppress(ExternalShutdownException):       # as it is ended
+    rclpy.spin(node)
 """
 CALLED = """
 mission: none

@@ -16,6 +16,7 @@ import threading
 
 import instances
 import pytest
+import yaml
 from commands import command, run, running, wait_for_line, write_hop
 from px4_flight import NEEDS_FIFO
 from pymavlink.dialects.v20 import common as mavlink
@@ -30,6 +31,7 @@ from px4_sim_ros.recording.bag.fleet_description import describe, write_run_file
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.flight_spec import FlightSpec, VehicleSpec
+from px4_sim_ros.spec.resources import config_directory
 
 EXAMPLES = str(pathlib.Path(__file__).resolve().parents[2] / 'examples')
 MODES = 'core', 'composed', 'separate'
@@ -207,10 +209,27 @@ def test_px4_repeats_itself_under_offboard_control(fly, monkeypatch):
 @pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
-@pytest.mark.parametrize('scenario', ['flown_by_hand', 'mission_uploaded'])
+@pytest.mark.parametrize('scenario', [
+    'flown_by_hand', 'mission_uploaded', 'wall_ahead', f'{EXAMPLES}/canyon.yaml'])
 def test_px4_repeats_itself_by_sticks_and_by_its_navigator(fly, scenario):
     found = [fly('--mode', mode, '--px4-schedule', 'repeatable', '--scenario', scenario,
                  autopilot='px4', instance=PX4_INSTANCE) for mode in MODES]
+    assert all(s['repeatable'] and s['mission_flown'] for s in found), found
+    assert len({s['fingerprint'] for s in found}) == 1
+
+
+@pytest.mark.process
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_stops_before_a_wall_that_a_depth_camera_sees(fly, tmp_path):
+    scenario = yaml.safe_load((config_directory() / 'scenarios' / 'wall_ahead.yaml').read_text())
+    scenario['blocks'] = [{
+        'class': 'px4_sim_ros:DepthScan', 'position_m': [0.1, 0.0, 0.0], 'max_range_m': 30,
+        'width': 160, 'height': 120, 'to_autopilot': True}]
+    (tmp_path / 'depth.yaml').write_text(yaml.safe_dump(scenario))
+    found = [fly('--mode', mode, '--px4-schedule', 'repeatable', '--scenario',
+                 tmp_path / 'depth.yaml', autopilot='px4', instance=PX4_INSTANCE)
+             for mode in ('core', 'composed')]
     assert all(s['repeatable'] and s['mission_flown'] for s in found), found
     assert len({s['fingerprint'] for s in found}) == 1
 

@@ -39,7 +39,7 @@ EXAMPLES = named_files('scenarios')
 FOR_PX4 = (
     'airspeed_iced', 'data_link_lost', 'failure_in_px4', 'flown_by_hand',
     'gnss_lost_with_vision', 'mission_uploaded', 'servo_hard_over', 'servo_slack',
-    'servo_stuck')
+    'servo_stuck', 'wall_ahead')
 # The embedded autopilot without a process of its own: the same bits, as campaigns fly them.
 IN_PROCESS = (
     '--autopilot', 'none', '--node', 'hil_bridge=px4_sim_ros.flight.direct_bridge:DirectBridge')
@@ -126,7 +126,7 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
     # Its expectations leave a tenth of a second for a command on its way, which is steps later on
     # a machine that is busy, unless PX4 goes before all else on the core that sends it.
     pytest.param('flown_by_hand', marks=NEEDS_FIFO),
-    'gnss_lost', 'mission_uploaded', 'motor_out', 'payload_drop', 'servo_stuck'])
+    'gnss_lost', 'mission_uploaded', 'motor_out', 'payload_drop', 'servo_stuck', 'wall_ahead'])
 def test_an_example_holds_with_px4(fly, name):
     schedule = ['--px4-schedule', REPEATABLE] if name == 'flown_by_hand' else []
     code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8, *schedule)
@@ -375,8 +375,8 @@ def test_a_graph_without_a_scenario_says_how_to_have_one(here, instance):
         wait_for_line(process, 'ready to fly')
         refused = here('fault', 'motor_off', 'motor=1')
         assert (refused.returncode, refused.stderr) == (
-            1, 'fault: this graph has no scenario, which does faults; start it with --scenario'
-            ' by_hand\n')
+            1, 'fault: this graph has no node scenario, which does faults; start it with by_hand:'
+            ' true\n')
         assert here('stop').returncode == 0
 
 

@@ -11,11 +11,8 @@ import sys
 
 import psutil
 import pytest
-import yaml
-from commands import command
+from commands import command, write_long_hover
 from graph_processes import running_graph
-
-from px4_sim_ros.spec.resources import config_directory
 
 pytestmark = [pytest.mark.process, pytest.mark.long]
 
@@ -25,15 +22,7 @@ STEP_US = 4000
 
 
 def test_a_long_flight(tmp_path, instance):
-    mission = tmp_path / 'hover.yaml'
-    mission.write_text(json.dumps({'name': 'hover', 'items': [
-        {'take_off': {'up_m': 5.0}}, {'hold': {'duration_s': DURATION_S}}, {'land': {}}]}))
-    # With the pack that the file has an Iris hovers for twelve minutes.
-    iris = yaml.safe_load((config_directory() / 'vehicles/iris.yaml').read_text())
-    for pack in iris['battery']['packs']:
-        pack['capacity_ah'] *= 1.0 + DURATION_S / 300.0
-    vehicle = tmp_path / 'iris_that_lasts.yaml'
-    vehicle.write_text(yaml.safe_dump(iris))
+    mission, vehicle = write_long_hover(tmp_path, DURATION_S)
     parameters = {'': {'vehicle': str(vehicle)}, 'manager': {'speed_factor': 0.0}}
     with running_graph(tmp_path, 'composed', instance, parameters) as graph:
         graph.wait_up()

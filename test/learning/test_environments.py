@@ -17,7 +17,11 @@ pytest.importorskip('px4_sim_ros.learning')
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from px4_sim_ros import Flight  # noqa: E402
+from px4_sim_ros.learning.environments import turned  # noqa: E402
 from px4_sim_ros.model.errors import ParameterError  # noqa: E402
+from px4_sim_ros.model.rotation import difference, matrix, to_body  # noqa: E402
+from px4_sim_ros.model.scene.moving import placed  # noqa: E402
+from px4_sim_ros.spec.files import Files  # noqa: E402
 
 MOTORS, SET_POINT, PX4 = (f'px4_sim_ros/{name}-v0' for name in ('Motors', 'SetPoint', 'Px4'))
 WINDY = {'weather': {'wind': 'dryden'},
@@ -124,6 +128,24 @@ def test_set_points_are_flown_to(make):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('name', [SET_POINT, pytest.param(PX4, marks=pytest.mark.px4)])
+def test_attitudes_and_rates_are_flown(name, make):
+    """A bank to the right by 0.2 rad, nose to the north; then rates of 0.5 rad/s to the left."""
+    how = {'px4_dir': os.environ['PX4_DIR']} if name == PX4 else {}
+    environment = make(name, action='attitude', target_enu=(0.0, 0.0, 20.0), limit_s=60.0, **how)
+    environment.reset(seed=2)
+    for _ in range(100):
+        found, *_ = environment.step(np.array([0.4, 0.0, 0.5, 0.0], np.float32))
+    expected = turned((0.2, 0.0, 0.5 * np.pi))
+    assert abs(np.dot(found[3:7], expected)) > np.cos(0.5 * 0.08)
+    environment = make(name, action='rates', target_enu=(0.0, 0.0, 20.0), limit_s=60.0, **how)
+    environment.reset(seed=2)
+    for _ in range(40):
+        found, *_ = environment.step(np.array([0.0, 0.0, 0.5, 0.0], np.float32))
+    assert found[10:13] == pytest.approx((0.0, 0.0, 0.5), abs=0.12)
+
+
+@pytest.mark.slow
 def test_eight_at_once(make):
     def of(number):
         return lambda: gymnasium.make(
@@ -151,6 +173,52 @@ def test_an_episode_with_px4_repeats(make):
     assert np.abs(one[-1, :3] - one[-1, 13:16]).max() < 0.7
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize('kind', [
+    'SetPoint', pytest.param('Px4', marks=pytest.mark.px4)])
+def test_it_lands_on_a_marker_that_a_camera_sees(kind, monkeypatch):
+    pytest.importorskip('cv2')
+    monkeypatch.syspath_prepend(ROOT / 'examples')
+    import land_on_marker
+    found = set()
+    for _ in range(2):
+        with land_on_marker.environment(kind) as made:
+            place, fingerprint = land_on_marker.land(made)
+        assert np.hypot(place[0] - 3.0, place[1] - 2.0) < 0.3
+        found.add(fingerprint)
+    assert len(found) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('kind', [
+    'SetPoint', pytest.param('Px4', marks=pytest.mark.px4)])
+def test_it_lands_on_a_ship(kind, monkeypatch):
+    """Upright, and near the marker, with which it moves on."""
+    pytest.importorskip('cv2')
+    monkeypatch.syspath_prepend(ROOT / 'examples')
+    import land_on_deck
+    ship, fingerprints = Files().scene('moving_deck'), set()
+    marker = next(its for its in ship.objects if its.name == 'marker')
+    for _ in range(2):
+        with land_on_deck.environment(kind) as made:
+            *truths, fingerprint = land_on_deck.land(made)
+        fingerprints.add(fingerprint)
+        for truth in truths:
+            middle, attitude = placed(ship, marker, truth.time_us)
+            east, north, up = to_body(matrix(attitude), difference(truth.position_enu, middle))
+            assert np.hypot(east, north) < 1.0 and 0.0 < up < 0.15
+            assert matrix(truth.attitude)[8] > 0.95
+        assert truths[1].time_us - truths[0].time_us == 3_000_000
+    assert len(fingerprints) == 1
+
+
+def test_a_topic_is_that_of_a_block():
+    for scenario, allowed in ({}, 'there is none'), (
+            {'blocks': [{'class': 'px4_sim_ros:Lidar2d'}]}, 'scan'):
+        with pytest.raises(ParameterError, match=f"topics: 'x': must be the .* {allowed}"):
+            gymnasium.make(MOTORS, scenario=scenario, topics=['x'])
+
+
 @pytest.mark.process
 @pytest.mark.parametrize('code', re.findall(r'<!-- learned -->\n```python\n(.*?)```', PAGE, re.S))
 def test_the_code_of_the_page_runs(code):
@@ -164,7 +232,7 @@ def test_the_code_of_the_page_runs(code):
     (MOTORS, {'observation': 'estimate'}, "observation = 'estimate': must be truth"),
     (MOTORS, {'control_us': 5000}, 'control_us = 5000: must be a multiple of step_us = 4000'),
     (MOTORS, {'vehicle': 'no_such'}, 'there is no such vehicle'),
-    (SET_POINT, {'action': 'attitude'}, "action = 'attitude': must be position or velocity"),
+    (SET_POINT, {'action': 'motors'}, "action = 'motors': must be position, velocity, attitude, r"),
     (SET_POINT, {'vehicle': 'plane'}, 'vehicle plane')])
 def test_bad_input_is_one_sentence(name, how, sentence):
     with pytest.raises(ParameterError, match=sentence) as refused:

@@ -40,11 +40,9 @@ def test_a_sensor_frame_is_that_of_the_encoder(force, rate, sequence):
     expected = encoder.sensor(TIME_US, ImuMeasurement(TIME_US, force, rate, 0.0, 0.0))
     _, value_bytes = array_and_bytes(
         [force[0], -force[1], -force[2], rate[0], -rate[1], -rate[2], *[0.0] * 7], np.float32)
-    longs, long_bytes = array_and_bytes([0], np.int64)
     out = np.zeros(200, np.uint8)
     end = burst_code.pack_sensor(
-        out, 7, TIME_US, burst_code.IMU_GROUPS, sequence, 200 << 8 | 1, longs, long_bytes,
-        value_bytes)
+        out, 7, TIME_US, burst_code.IMU_GROUPS, sequence, 200 << 8 | 1, value_bytes)
     assert bytes(out[7:end]) == expected
 
 

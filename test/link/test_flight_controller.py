@@ -5,20 +5,33 @@ import contextlib
 import os
 import select
 import socket
+import struct
 import time
 
 import pytest
 from line_controller import terminal
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.link.hil import board as settings
+from px4_sim_ros.link.hil import flight_controller
 from px4_sim_ros.link.hil import line as lines
+from px4_sim_ros.link.hil.board import Board as Settings
+from px4_sim_ros.link.hil.board import names
 from px4_sim_ros.link.hil.flight_controller import FlightController, Histogram
 from px4_sim_ros.link.hil.line import is_line, line_of
+from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.files import load_vehicle
 
 TIME_LIMIT_S = 20.0
 STEP_US = 4000
+
+
+PLACES = {f'CA_ROTOR{i}_{key}': value for i, place in enumerate((
+    (0.1515, 0.245, 0.05), (-0.1515, -0.1875, 0.05), (0.1515, -0.245, -0.05),
+    (-0.1515, 0.1875, -0.05))) for key, value in zip(('PX', 'PY', 'KM'), place)}
 
 
 class Board:
@@ -32,21 +45,41 @@ class Board:
         self.mav = mavlink.MAVLink(None, 7, 1)
         self.parser = mavlink.MAVLink(None)
         self.there = None
+        self.parameters = {
+            'SYS_HITL': 1, 'CBRK_SUPPLY_CHK': 894281, 'GPS_1_CONFIG': 201, 'CA_ROTOR_COUNT': 4,
+            **PLACES, **{f'HIL_ACT_FUNC{i}': 100 + i for i in (1, 3, 4)}, 'HIL_ACT_FUNC2': 0}
+
+    def next_of_any(self):
+        """Return the next message; None if there is none for a while."""
+        with contextlib.suppress(TimeoutError):
+            data, self.there = self.socket.recvfrom(65536)
+            message, = self.parser.parse_buffer(data)
+            return message
+        return None
 
     def next(self, kind):
         """Return the next message of a kind."""
         deadline_s = time.monotonic() + TIME_LIMIT_S
         while time.monotonic() < deadline_s:
-            with contextlib.suppress(TimeoutError):
-                data, self.there = self.socket.recvfrom(65536)
-                for message in self.parser.parse_buffer(data):
-                    if message.get_type() == kind:
-                        return message
+            message = self.next_of_any()
+            if message is not None and message.get_type() == kind:
+                return message
             self.serve()
         raise AssertionError(f'no {kind} has come')
 
     def send(self, message):
         self.socket.sendto(message.pack(self.mav), self.there)
+
+    def send_parameter(self, name):
+        """Send what there is of a parameter."""
+        if name not in self.parameters:
+            return self.send(self.mav.param_error_encode(255, 190, name.encode(), -1, 1))
+        value = self.parameters[name]
+        kind = mavlink.MAV_PARAM_TYPE_REAL32
+        if isinstance(value, int):
+            kind = mavlink.MAV_PARAM_TYPE_INT32
+            value, = struct.unpack('<f', struct.pack('<i', value))
+        self.send(self.mav.param_value_encode(name.encode(), value, kind, 1, 0))
 
     def send_controls(self, time_us, first):
         self.send(self.mav.hil_actuator_controls_encode(time_us, [first] + [0.0] * 15, 129, 0))
@@ -62,7 +95,8 @@ def board():
 @pytest.fixture
 def controller(board, instance):
     line = f'udp:127.0.0.1:{board.socket.getsockname()[1]}'
-    with contextlib.closing(FlightController(line, instance, STEP_US)) as controller:
+    with contextlib.closing(FlightController(
+            line, instance, STEP_US, Settings(load_vehicle('iris')))) as controller:
         assert not controller.accept()           # says that it is there
         board.serve = controller.accept
         board.next('HEARTBEAT')
@@ -133,6 +167,141 @@ def test_one_that_is_silent_answers_no_more(board, controller):
     comes(lambda: controller.receive(0.1) or not controller.send(sensor(12_000)))
 
 
+def test_what_is_set_wrong_is_read_and_said_once(board, controller):
+    said = []
+    controller.remark = lambda kind, sentence: said.append(sentence)
+    board.send(board.mav.heartbeat_encode(2, 12, 0, 0, 4))
+    asked = set()
+    while not said:
+        name = board.next('PARAM_REQUEST_READ').param_id
+        asked.add(name)
+        board.send_parameter(name)
+        controller.accept()
+    assert asked == set(names(load_vehicle('iris')))
+    assert said == [
+        'on the controller GPS_1_CONFIG = 201: must be 0: else a receiver at its port is in the'
+        ' place of the simulated one',
+        'on the controller HIL_ACT_FUNC2 = 0: must be 101 to 104: it drives rotor 2 of iris']
+
+
+class SettableBoard(Board):
+    """Takes a PARAM_SET as PX4 does: of the right type, and answers it."""
+
+    def set(self, message, keeps=()):
+        name = message.param_id
+        if name not in self.parameters:
+            return self.send(self.mav.param_error_encode(255, 190, name.encode(), -1, 1))
+        is_whole = isinstance(self.parameters[name], int)
+        assert message.param_type == (
+            mavlink.MAV_PARAM_TYPE_INT32 if is_whole else mavlink.MAV_PARAM_TYPE_REAL32)
+        if name not in keeps:
+            value = message.param_value
+            self.parameters[name] = struct.unpack(
+                '<i', struct.pack('<f', value))[0] if is_whole else value
+        return self.send_parameter(name)
+
+
+@pytest.fixture
+def board_that_is_set(monkeypatch):
+    monkeypatch.setattr(settings, '_AGAIN_S', 0.05)
+    board = SettableBoard()
+    with board.socket:
+        yield board
+
+
+def set_on(board, instance, *, armed=False, keeps=(), vehicle='iris'):
+    """Return what is said while a board is read and set."""
+    said = []
+    line = f'udp:127.0.0.1:{board.socket.getsockname()[1]}'
+    own = Settings(load_vehicle(vehicle), sets=True)
+    with contextlib.closing(FlightController(line, instance, STEP_US, own)) as controller:
+        controller.remark = lambda kind, sentence: said.append(sentence)
+        controller.accept()
+        board.serve = controller.accept
+        board.next('HEARTBEAT')
+        # The first that comes says nothing of whether it is armed.
+        board.send(board.mav.attitude_encode(0, 1, 2, 3, 0, 0, 0))
+        mode = mavlink.MAV_MODE_FLAG_SAFETY_ARMED if armed else 0
+        while not own.is_done:
+            message = board.next_of_any()
+            if message is not None and message.get_type() == 'PARAM_REQUEST_READ':
+                board.send_parameter(message.param_id)
+                board.send(board.mav.heartbeat_encode(2, 12, mode, 0, 4))
+            elif message is not None and message.get_type() == 'PARAM_SET':
+                board.set(message, keeps)
+            controller.accept()
+    return said
+
+
+def test_what_is_wrong_is_set_and_said(board_that_is_set, instance):
+    board = board_that_is_set
+    board.parameters |= {'SYS_HITL': 0, 'CA_ROTOR1_PX': 0.2, 'CA_ROTOR2_KM': 0.04}
+    said = set_on(board, instance, keeps=['GPS_1_CONFIG'])
+    assert [sentence for sentence in said if sentence.startswith('set on')] == [
+        'set on the controller: SYS_HITL = 1', 'set on the controller: HIL_ACT_FUNC2 = 102',
+        'set on the controller: CA_ROTOR1_PX = -0.13', 'set on the controller: CA_ROTOR1_PY = -0.2',
+        'set on the controller: CA_ROTOR2_PX = 0.13', 'set on the controller: CA_ROTOR2_PY = -0.22',
+        'set on the controller: CA_ROTOR2_KM = -0.04']
+    assert said[-1] == (
+        'start the controller again: what was set holds from its next start on')
+    assert 'the controller has not taken GPS_1_CONFIG = 0: it has 201; set it there' in said
+    assert said.index('on the controller SYS_HITL = 0: must be 1: then it takes simulated'
+                      ' measurements from its next start on') == 0
+    assert board.parameters['HIL_ACT_FUNC2'] == 102 and board.parameters['SYS_HITL'] == 1
+    board.parameters['GPS_1_CONFIG'] = 0
+    assert set_on(board, instance) == []
+
+
+def test_motors_in_another_order_get_that_of_the_vehicle(board_that_is_set, instance):
+    board = board_that_is_set
+    board.parameters |= {'GPS_1_CONFIG': 0, 'HIL_ACT_FUNC1': 102, 'HIL_ACT_FUNC2': 101,
+                         'CA_ROTOR_COUNT': 3}
+    set_on(board, instance)
+    assert [board.parameters[f'HIL_ACT_FUNC{i}'] for i in range(1, 5)] == [101, 102, 103, 104]
+    assert board.parameters['CA_ROTOR_COUNT'] == 4
+    assert {name: board.parameters[name] for name in PLACES} == PLACES
+
+
+def test_nothing_is_set_on_one_that_is_armed(board_that_is_set, instance):
+    before = dict(board_that_is_set.parameters)
+    said = set_on(board_that_is_set, instance, armed=True)
+    assert said[-1] == 'the controller is armed: nothing is set on it'
+    assert board_that_is_set.parameters == before
+
+
+def test_servos_are_left_to_the_user(board_that_is_set, instance):
+    vehicle = load_vehicle('plane')
+    board = board_that_is_set
+    board.parameters = {'SYS_HITL': 0, **{
+        f'HIL_ACT_FUNC{servo.control + 1}': 101 for servo in vehicle.servos}}
+    said = set_on(board, instance, vehicle='plane')
+    left = [sentence for sentence in said if sentence.endswith('; it is not set from here')]
+    assert len(left) == len(vehicle.servos) and all('drives the servo' in each for each in left)
+    assert said[-2:] == [
+        'set on the controller: SYS_HITL = 1',
+        'start the controller again: what was set holds from its next start on']
+
+
+def test_it_is_for_a_line_only():
+    with pytest.raises(ParameterError, match='set_board = True: must be False, unless'):
+        load_configuration(None, {'hil_bridge': {'set_board': True}}).of_node(
+            'hil_bridge', HilParameters)
+
+
+def test_one_that_has_terminated_the_flight_and_is_silent_is_disarmed(board, controller):
+    said = []
+    controller.remark = lambda kind, sentence: said.append(sentence)
+    board.send_controls(1000, 0.5)
+    controller.send(sensor(4000))
+    assert answer(controller).controls[0] == 0.5
+    board.send(board.mav.heartbeat_encode(2, 12, 0, 0, mavlink.MAV_STATE_FLIGHT_TERMINATION))
+    comes(lambda: said or controller.receive(0.1))
+    controller.send(sensor(8000))
+    reply = answer(controller)         # when the last controls are old
+    assert (reply.time_usec, reply.controls[0], reply.mode) == (8000, 0.0, 1)
+    assert said[0].startswith('the controller has terminated the flight')
+
+
 def test_all_else_goes_to_pilot_and_ground_station_and_back(board, controller, instance):
     with contextlib.ExitStack() as stack:
         others = [(pilot_port(instance), AUTOPILOT_PORT + instance), (14550, 18570 + instance)]
@@ -148,9 +317,10 @@ def test_all_else_goes_to_pilot_and_ground_station_and_back(board, controller, i
             message = next_of(other, controller)
             assert (message.get_type(), message.get_srcSystem()) == ('ATTITUDE', 7)
             mav = mavlink.MAVLink(None, 255, 190)
-            other.sendto(mav.param_request_read_encode(7, 1, b'SYS_HITL', -1).pack(mav),
+            other.sendto(mav.param_request_read_encode(7, 1, b'MPC_XY_P', -1).pack(mav),
                          ('127.0.0.1', port))
-            assert board.next('PARAM_REQUEST_READ').param_id == 'SYS_HITL'
+            while board.next('PARAM_REQUEST_READ').param_id != 'MPC_XY_P':
+                pass                          # ours
 
 
 def test_the_way_there_and_back_is_measured(board, controller):
@@ -218,3 +388,25 @@ def test_the_figures_of_intervals():
     for interval_ms in [5.0] * 98 + [9.0, 15.04]:
         histogram.add(interval_ms)
     assert (histogram.text(), histogram.late()) == ('5.0 9.0 15.0', 1)
+    histogram.add(5.1)
+    histogram.add(1000.0)
+    assert histogram.classes() == (
+        '1:0 2:0 3:0 4:0 5:98 6:1 8:0 10:1 15:1 20:0 50:0 inf:1')
+
+
+def test_a_period_that_the_controller_misses_is_counted_and_said_once(controller, monkeypatch):
+    said, wall_s = {}, 100.0
+    controller.remark = said.setdefault      # as the report: the first of a kind
+    monkeypatch.setattr(flight_controller.time, 'monotonic', lambda: wall_s)
+    for time_us, later_s in ((4000, 3.0), (8000, 0.004), (12_000, 0.0079), (16_000, 0.0081),
+                             (20_000, 0.0), (24_000, 0.1)):
+        wall_s += later_s
+        controller.send(sensor(time_us, number=1) + sensor(time_us))
+    assert controller.figures()['missed_periods'] == '2'
+    assert list(said.values()) == [
+        'samples of t = 0.016 s were sent 8.1 ms after those before, in place of 4 ms: the'
+        ' controller has missed a period; counted as missed_periods']
+    controller.retire_client()               # until the next one is there, there is no period
+    wall_s += 1.0
+    controller.send(sensor(4000))
+    assert controller.figures()['missed_periods'] == '2'

@@ -57,6 +57,21 @@ def test_a_period_that_is_no_multiple_of_the_step_is_that_of_a_timer():
     assert due == [12_000, 20_000, 32_000, 40_000]
 
 
+def test_steps_that_wait_for_nothing_are_known_beforehand():
+    for period_us in PERIOD_US, 10_000:
+        inbox = awaiting(MODE, period_us=period_us)
+        for due_us in range(STEP_US, 60_000, STEP_US):
+            assert inbox.next_act_us(due_us) == next(
+                t for t in range(due_us, 10**6, STEP_US) if inbox.is_due(t) or inbox.begins_at(t))
+    later = Inbox([Awaited(MODE)], PERIOD_US, STEP_US, from_us=41_000)
+    assert later.next_act_us(8000) == later.next_act_us(44_000) == 44_000
+    assert later.next_act_us(48_000) == 60_000
+    answering = Inbox([Awaited(SET_POINT, '/fmu/out/x')], PERIOD_US, STEP_US)
+    assert answering.next_act_us(8000) > 10**12
+    answering.ask('/fmu/out/x', message(17_000))
+    assert answering.next_act_us(20_000) == 20_000
+
+
 def test_who_answers_what_px4_has_said_has_the_time_of_the_step_before():
     inbox = awaiting(MODE, period_us=STEP_US)
     for time_us in range(8000, 40_000, STEP_US):
@@ -163,17 +178,24 @@ class FakeRos:
     """What joins the block with ROS, as the test wants it."""
 
     def __init__(self):
-        self.came, self.published, self.heard, self.absent = [], [], [], False
-        self.calls, self.answers = [], []
-        self.is_matched = True
+        self.came, self.published, self.known, self.absent = [], [], [], False
+        self.calls, self.answers, self.begun = [], [], []
+        self.is_matched, self.is_spoken_to, self.listened_to = True, False, ()
 
     def begin(self, time_us):
+        self.begun.append(time_us)
+
+    def refresh(self):
         pass
 
     def announce(self, topic):
-        self.heard.append(topic)
+        self.known.append(topic)
 
     listen = offer = announce
+
+    @property
+    def heard(self):
+        return self.listened_to
 
     def repeat(self, names):
         self.repeated = set(names)
@@ -243,7 +265,7 @@ def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
     assert block.recorded == [
         (4000, *out), (8000, *out), (12_000, name, b'\0\1\0\0' + message(8000, b'x'))]
     assert client.received()[-1][1][4:] == message(8000, b'x')
-    assert block.ros.heard == [Topic(out[0], 'px4_msgs/msg/Wind'),
+    assert block.ros.known == [Topic(out[0], 'px4_msgs/msg/Wind'),
                                Topic(name, 'px4_msgs/msg/VehicleCommand')]
     assert block.values()['from_px4'] == 2 and block.values()['to_px4'] == 1
     assert block.values()['gap_us'] == 12_000
@@ -258,7 +280,7 @@ def test_px4_is_asked_in_a_step_and_its_answer_goes_to_who_has_asked(make):
     assert block.step(4000, {}) == {}
     block.after_reply(4000)
     name = '/px4_33/fmu/vehicle_command'
-    assert block.ros.heard == [Service(name, 'px4_msgs/srv/VehicleCommand')]
+    assert block.ros.known == [Service(name, 'px4_msgs/srv/VehicleCommand')]
     client.received()
     block.ros.calls = [(name, message(7000, b'arm'), 'me'), (name, message(7500), 'other')]
     assert block.step(8000, {}) == {}
@@ -293,6 +315,57 @@ def test_the_first_step_waits_for_who_publishes_and_the_others_for_what(make):
     assert block.step(40_000, {}) is None and block.finish(40_000) == {}
     assert block.said == [f'{name} is awaited no longer: the node that has published it has left']
     assert 'gap' not in block.values()
+
+
+def test_what_px4_says_within_steps_taken_at_once_ends_them_if_a_node_hears_it(make):
+    block, client = make()
+    assert block.step(4000, {}) == {}
+    client.connect()
+    for number, name in (5, 'wind'), (6, 'home_position'):
+        client.create_writer(number, f'rt/px4_33/fmu/out/{name}', 'px4_msgs::msg::dds_::Wind_')
+    assert block.hear_ahead(4000), 'ROS has to know of the topics'
+    block.after_reply(4000)
+    assert block.next_act_us(8000) > 10**12
+    block.ros.listened_to = ['/px4_33/fmu/out/home_position']
+    client.write(5, message(8000))
+    assert not block.hear_ahead(8000)
+    client.write(5, message(12_000))
+    client.write(6, message(12_000))
+    assert block.hear_ahead(12_000)
+    assert [time_us for time_us, *_ in block.recorded] == [8000], 'the rest is reported afterwards'
+    block.ros.begun.clear()
+    block.took_steps(12_000)
+    assert block.ros.begun == [8000, 12_000]
+    block.after_reply(12_000)
+    assert [(time_us, name[-4:]) for time_us, name, _ in block.recorded] == [
+        (8000, 'wind'), (12_000, 'wind'), (12_000, 'tion')]
+    assert [data for _, data in block.ros.published] == [its for *_, its in block.recorded]
+    assert block.next_act_us(16_000) > 10**12, 'no node that has heard it may say anything'
+    block.ros.is_spoken_to = True
+    assert block.next_act_us(16_000) == 16_000, 'what is free comes with the next step'
+
+
+def test_steps_are_taken_at_once_until_a_node_acts_that_has_heard_nothing(make):
+    block, client = make('offboard_control_mode')
+    name = '/px4_33/fmu/in/offboard_control_mode'
+    client.connect()
+    client.create_writer(5, 'rt/px4_33/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
+    for time_us in range(4000, 24_000, STEP_US):
+        if time_us == 20_000:
+            block.ros.came = [(name, b'\0\1\0\0' + message(20_000))]
+        assert block.step(time_us, {}) == {}
+        block.after_reply(time_us)
+        assert block.next_act_us(time_us + STEP_US) == (
+            20_000 if time_us < 20_000 else 40_000)
+    client.write(5, message(24_000))
+    assert not block.hear_ahead(24_000) and block.next_act_us(28_000) == 40_000
+    block.ros.listened_to = ['/px4_33/fmu/out/wind']
+    client.write(5, message(28_000))
+    assert block.hear_ahead(28_000)
+    block.after_reply(28_000)
+    assert block.next_act_us(32_000) == 32_000
+    block.ros.came = [(name, b'\0\1\0\0' + message(40_000))]
+    assert block.step(40_000, {}) == {} and block.next_act_us(44_000) == 60_000
 
 
 def test_a_wait_is_told_after_a_second(make, monkeypatch):

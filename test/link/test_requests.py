@@ -19,7 +19,7 @@ from px4_sim_ros.model.faults.action import Fault
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.scenario.situation import Answer
 from px4_sim_ros.px4.console import Console
-from px4_sim_ros.px4.modes import MODES, auto_mode, mode_name
+from px4_sim_ros.px4.modes import MODES, custom_mode, mode_name
 
 INT32, REAL32 = mavlink.MAV_PARAM_TYPE_INT32, mavlink.MAV_PARAM_TYPE_REAL32
 ACCEPTED, REJECTED = mavlink.MAV_RESULT_ACCEPTED, mavlink.MAV_RESULT_TEMPORARILY_REJECTED
@@ -258,5 +258,5 @@ def test_a_mode_is_set_by_its_numbers(name, main, sub):
 
 def test_the_modes_that_fly_by_themselves_survive():
     names = [name for name in MODES if name.startswith('AUTO_')]
-    assert len(names) > 5 and [mode_name(auto_mode(name)) for name in names] == names
+    assert len(names) > 5 and [mode_name(custom_mode(name)) for name in names] == names
     assert mode_name(6 << 16) == 'OFFBOARD' and mode_name(99 << 16) == ''

@@ -15,10 +15,10 @@ from stand_in_autopilot import HOST
 from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
 from px4_sim_ros.link.pilot.link import pilot_port
 from px4_sim_ros.link.pilot.sticks import StickLine, joy_axes, manual_control
-from px4_sim_ros.messages.joy import sticks_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Fault
 from px4_sim_ros.model.faults.autopilot import LinkLost, Sticks
+from px4_sim_ros.ros.nodes.pilot import sticks_of
 from px4_sim_ros.spec.blocks import make_blocks
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.graph import FAULTS

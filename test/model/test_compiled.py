@@ -14,6 +14,7 @@ import px4_sim_ros
 from px4_sim_ros.jit import code_cache
 from px4_sim_ros.jit import compiled as module
 from px4_sim_ros.spec import compile_ahead
+from px4_sim_ros.spec.configuration import load_configuration
 
 pytestmark = pytest.mark.process
 
@@ -205,3 +206,15 @@ def test_it_is_compiled_for_this_package_wherever_the_user_is(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(compile_ahead, 'is_kept', lambda name: False)
     compile_ahead.compile_ahead()
+
+
+def test_what_sees_is_compiled_for_flights_that_have_a_scene(monkeypatch, capsys):
+    monkeypatch.setattr(compile_ahead, 'not_compiled', lambda: [*compile_ahead._SEEING])
+    monkeypatch.setattr(compile_ahead, 'cache_folder', lambda: None)
+    compile_ahead.compile_ahead(sees=False)
+    assert capsys.readouterr().err == ''
+    compile_ahead.compile_ahead()
+    assert 'compiled for this machine' in capsys.readouterr().err
+    plain, wall = (load_configuration(None, {'': {'scene': name}}).world
+                   for name in ('none', 'wall'))
+    assert (plain.sees, wall.sees) == (False, True)

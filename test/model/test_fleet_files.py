@@ -153,7 +153,8 @@ def changed(**entry):
 @pytest.mark.parametrize(('content', 'sentence'), [
     ('- 1', ': must hold a list of vehicles'),
     ({'vehicles': []}, ': vehicles: 0 of them; must be at least 1 and at most 100'),
-    ({**GOOD, 'windy': 1}, '.windy: unknown parameter; known are near_miss_m, set, vehicles'),
+    ({**GOOD, 'windy': 1},
+     ': fleet.windy: unknown parameter; known are near_miss_m, set, vehicles'),
     ({**GOOD, 'near_miss_m': -1.0}, '.near_miss_m = -1.0: must be at least 0 and at most 1000 m'),
     ({'vehicles': [3]}, ': vehicles[0] = 3: must be a mapping'),
     ({'vehicles': [{}]}, ': vehicles[0].namespace: missing; it is of its nodes, topics and frames'),
@@ -176,8 +177,8 @@ def changed(**entry):
     (changed(in_reserve=True, leaves_at_s=12.0), ': vehicles[1].leaves_at_s = 12: is not for a'
      ' vehicle in reserve, which joins and leaves by hand'),
     (changed(set=[]), ': vehicles[1].set = []: must be a mapping'),
-    (changed(set={'imus.x': 1}),
-     ': vehicles[1].set.imus.x: there is no node imus; did you mean imu'),
+    (changed(set={'iMu.x': 1}),
+     ': vehicles[1].set.iMu.x: there is no node iMu; did you mean imu'),
     (changed(set={'manager.speed_factor': 1.0}),
      ': vehicles[1].set: manager is of the world; set it for all of the fleet')])
 def test_a_file_that_is_refused(content, sentence, tmp_path):
@@ -187,6 +188,7 @@ def test_a_file_that_is_refused(content, sentence, tmp_path):
 
 
 @pytest.mark.parametrize(('entry', 'sentence'), [
+    ({'set': {'imus.x': 1}}, 'there is no node imus; did you mean imu'),
     ({'vehicle': 'irs'}, "vehicle 'irs': there is no such vehicle; did you mean iris"),
     ({'set': {'step_us': 2000, 'periods_us.imu': 2000}},
      'step_us = 2000: is of the world, where it is 4000; set step_us and periods_us.imu to 4000'

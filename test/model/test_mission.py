@@ -86,9 +86,10 @@ def test_a_file_that_is_no_yaml(tmp_path, content):
 
 @pytest.mark.parametrize(('good', 'bad', 'sentence'), [
     # The file.
-    ('name: there and back', '', 'mission file: must hold name and items and nothing else'),
+    ('name: there and back', '', 'mission file: must hold name and items; there is no name'),
     ('name: there and back', 'name: null', 'mission file: name = None: must be a text'),
-    ('name: ', 'speed: 3\nname: ', 'mission file: must hold name and items and nothing else'),
+    ('name: ', 'speed: 3\nname: ',
+     'mission file: mission.speed: unknown parameter; known are items, name'),
     # The items.
     ('hold:', 'wait:',
      "mission file: items[1] = {'wait': {'duration_s': 0}}: must be one of take_off, hold, go_to,"

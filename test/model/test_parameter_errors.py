@@ -202,8 +202,9 @@ def test_missing_and_unknown_sections(content):
     """Each by its name."""
     body = content.pop('body')
     assert refusal(Vehicle.from_mapping, 'f', content) == 'f: missing section body'
-    content |= {'body': body, 'wings': {}}
-    assert refusal(Vehicle.from_mapping, 'f', content) == 'f: unknown section wings'
+    content |= {'body': body, 'wheel': {}}
+    assert refusal(Vehicle.from_mapping, 'f', content) == (
+        'f: vehicle.wheel: unknown parameter; did you mean wheels?')
 
 
 @pytest.mark.parametrize('nothing', [None, 5, [1, 2]])

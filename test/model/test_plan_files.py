@@ -237,8 +237,8 @@ def test_a_file_that_is_no_json(tmp_path, text, sentence):
 
 
 def test_a_file_that_is_no_plan(refusal):
-    assert refusal({'name': 'x'}) == 'must hold name and items and nothing else'
-    assert refusal([1]) == 'must hold name and items and nothing else'
+    assert refusal({'name': 'x'}) == 'must hold name and items; there is no items'
+    assert refusal([1]) == 'must be a mapping of name, items'
 
 
 def test_a_plan_within_a_scenario(tmp_path):

@@ -22,7 +22,6 @@ from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import named_file
 
 pytest.importorskip('pyulog')
-parquet = pytest.importorskip('pyarrow.parquet')
 
 # PX4's X quadrotor: front right, back left, front left, back right.
 QUAD = [(1.0, 1.0, 0.05), (-1.0, -1.0, 0.05), (1.0, -1.0, -0.05), (-1.0, 1.0, -0.05)]
@@ -173,31 +172,10 @@ def test_a_motor_without_a_number_is_stopped(tmp_path):
         read_flight(tmp_path / 'rover.ulg')
 
 
-def test_a_run_of_the_nanodrone_benchmark(tmp_path):
-    import pyarrow
-    count = 200
-    t = 0.01 * np.arange(count)
-    zero = 0.0 * t
-    rows = {'t': t, 'x': t, 'y': 2.0 * t, 'z': 3.0 * t, 'vx': zero + 1.0, 'vy': zero + 2.0,
-            'vz': zero + 3.0, 'qw': zero + 2.0, 'qx': zero, 'qy': zero, 'qz': zero, 'wx': zero,
-            'wy': zero + 0.1, 'wz': zero, 'Vbat': zero + 3.8} | {
-                f'm{i}_erpm': zero + 60_000.0 * i for i in range(1, 5)}
-    rows['m2_erpm'][100] = 0.0                   # a sample that was lost
-    path = tmp_path / 'run.parquet'
-    parquet.write_table(pyarrow.table(rows), path)
-    flight = read_flight(path)
-    assert flight.period_s == pytest.approx(0.01)
-    assert flight.attitude[0].tolist() == [1.0, 0.0, 0.0, 0.0]
-    # 60 000 electrical revolutions a minute and 6 pole pairs are 166.7 revolutions a second.
-    assert flight.rotor_speeds_rad_s[0] == pytest.approx(
-        np.arange(1, 5) * math.tau * 1000.0 / 6.0)
-    assert np.flatnonzero(~flight.usable).tolist() == [100] and flight.commands is None
-
-
 @pytest.mark.parametrize(('name', 'content', 'why'), [
     ('gone.ulg', None, 'No such file or directory'),
     ('log.txt', b'', 'must be a folder that was recorded with --record, or end with'),
-    ('log.ulg', b'no log', 'no ULog'), ('log.parquet', b'no table', 'no parquet file')])
+    ('log.ulg', b'no log', 'no ULog')])
 def test_what_is_no_log_is_one_sentence(name, content, why, tmp_path):
     path = tmp_path / name
     if content is not None:
@@ -318,40 +296,6 @@ def test_a_signalling_nan_is_a_row_that_cannot_be_used(tmp_path):
     path.write_bytes(path.read_bytes().replace(
         struct.pack('<f', marked), struct.pack('<I', 0x7fa00000), 1))
     assert '1 dropped' in read_flight(path).repaired
-
-
-def run_of(count=200):
-    """Return the columns of a run of the benchmark that stands still."""
-    t = 0.01 * np.arange(count)
-    zero = 'x', 'y', 'z', 'vx', 'vy', 'vz', 'qx', 'qy', 'qz', 'wx', 'wy', 'wz'
-    return {'t': t, 'qw': 1.0 + 0.0 * t} | {
-        name: 0.0 * t for name in (*zero, *(f'm{i}_erpm' for i in range(1, 5)))}
-
-
-@pytest.mark.parametrize(('change', 'why'), [
-    (lambda run: run | {'vx': ['fast'] * 200}, 'column vx has text, and no numbers'),
-    (lambda run: {name: values[:0] for name, values in run.items()}, 'has 0 rows that can be used'),
-    (lambda run: {name: values[:1] for name, values in run.items()}, 'has 1 rows that can be used'),
-    (lambda run: run | {'t': 1e-9 * run['t']}, 'must be each 0.001 to 0.1 s'),
-    (lambda run: run | {'qw': 0.0 * run['t']}, 'has 0 rows that can be used, of 200')])
-def test_a_run_that_is_none_is_one_sentence(change, why, tmp_path):
-    import pyarrow
-    parquet.write_table(pyarrow.table(change(run_of())), tmp_path / 'run.parquet')
-    with pytest.raises(ParameterError, match=why):
-        read_flight(tmp_path / 'run.parquet')
-
-
-def test_rows_of_a_run_are_put_where_their_times_are(tmp_path):
-    import pyarrow
-    rows = [*range(50), 51, 50, *range(52, 100), 99, *range(110, 200)]
-    run = {name: values[rows] for name, values in (run_of() | {
-        'x': np.arange(200.0)}).items()}
-    parquet.write_table(pyarrow.table(run), tmp_path / 'run.parquet')
-    flight = read_flight(tmp_path / 'run.parquet')
-    assert flight.repaired == 'log run: repaired by time and value: rows 1 sorted, 1 dropped'
-    assert flight.samples == 200
-    assert np.flatnonzero(~flight.usable).tolist() == list(range(100, 110))
-    assert flight.position_m[flight.usable, 0].tolist() == [*range(100), *range(110, 200)]
 
 
 def test_a_log_without_a_topic_names_it(tmp_path):

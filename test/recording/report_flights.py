@@ -1,8 +1,10 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Recorded flights for the tests of the report: the real models, without an autopilot."""
+import base64
 import contextlib
 import dataclasses
+import gzip
 import html.parser
 import json
 import typing
@@ -128,7 +130,7 @@ class Page(html.parser.HTMLParser):
             self.rows.append([])
         elif tag in ('td', 'th'):
             self.rows[-1].append('')
-        self._inside = 'json' if values.get('type') == 'application/json' else tag
+        self._inside = 'figures' if values.get('id') == 'figures' else tag
 
     def handle_endtag(self, tag):
         """Take in the end of an element."""
@@ -136,8 +138,8 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data):
         """Take in a text."""
-        if self._inside == 'json':
-            self.figures.append(json.loads(data))
+        if self._inside == 'figures':
+            self.figures += json.loads(gzip.decompress(base64.b64decode(data)))
         elif self._inside == 'style':
             self.styles += data
         elif self._inside in ('td', 'th', 'span') and self.rows:

@@ -7,6 +7,7 @@ import os
 
 import pytest
 from bags import largest_file
+from commands import here
 
 from px4_sim_ros.cli import fly_summary, output
 from px4_sim_ros.model.errors import ParameterError
@@ -112,3 +113,10 @@ def test_a_link_is_followed_and_a_pipe_is_written(tmp_path):
     atomic_write.write(pipe, 'through the pipe')
     assert os.read(reader, 99) == b'through the pipe' and pipe.is_fifo()
     os.close(reader)
+
+
+def test_a_sentence_about_a_name_that_is_too_long_is_short():
+    refused = here('compare', '9' * 5000, 'x')
+    assert refused.returncode == 2 and refused.stderr.count('\n') == 1
+    assert refused.stderr.startswith('compare: 999') and len(refused.stderr) < 200
+    assert refused.stderr.endswith(': File name too long\n')

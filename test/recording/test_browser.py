@@ -154,11 +154,16 @@ wait();
 @pytest.mark.parametrize('width', WIDTHS_PX)
 @pytest.mark.parametrize('kind', KINDS)
 def test_page_is_whole(browser, pages, tmp_path_factory, kind, width):
+    from selenium.webdriver.support.wait import WebDriverWait
     path, width_px = pages(kind), WIDTHS_PX[width]
     browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
         'width': width_px, 'height': 900, 'deviceScaleFactor': 1, 'mobile': width == 'phone'})
     browser.get_log('browser')
     browser.get(path.as_uri())
+    # On a busy machine `get` can return with the page before.
+    whole = [path.as_uri(), 'complete']
+    WebDriverWait(browser, 60).until(
+        lambda it: it.execute_script('return [location.href, document.readyState]') == whole)
     plots = browser.execute_async_script(_DRAWN)
     picture = browser.execute_cdp_cmd('Page.captureScreenshot', {'captureBeyondViewport': True})
     pictures = pathlib.Path(

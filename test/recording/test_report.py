@@ -339,3 +339,9 @@ def test_line_is_broken_in_gaps_and_where_there_is_no_number():
     assert np.isfinite(shown).sum() == 190
     _, shown = plots.drawn(plots.Line('none', time_s, values * np.nan, '#000'), (0.0, 4.0), 1000)
     assert len(shown) == 0
+
+
+def test_a_touch_is_among_the_events(flight, tmp_path):
+    bag = rewritten(flight[0], tmp_path / 'bag', added=[
+        log_message(100_000, 'dynamics', 'touches wall with 0.74 m/s')])
+    assert any('touches wall with 0.74 m/s' in row for row in Page(report(bag)).rows)

@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Fixed layouts: the same bytes as rclpy's, and messages that do not fit are noticed."""
+import array
 import dataclasses
 
 import pytest
@@ -9,11 +10,22 @@ from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
 from rosbags.typesys import Stores, get_typestore
-from sensor_msgs.msg import BatteryState, Imu, JointState, NavSatFix, Range
+from sensor_msgs.msg import (
+    BatteryState,
+    CameraInfo,
+    Image,
+    Imu,
+    JointState,
+    LaserScan,
+    NavSatFix,
+    PointCloud2,
+    PointField,
+    Range,
+)
 from std_msgs.msg import Header
 
 from px4_sim_ros.messages import codecs
-from px4_sim_ros.messages.cdr import Layout
+from px4_sim_ros.messages.cdr import Layout, serialised
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.truth import WindSample
 from px4_sim_ros.step import graph
@@ -179,3 +191,18 @@ def test_a_state_is_known_by_its_text(state):
 def test_a_text_in_place_of_a_number_is_an_error():
     with pytest.raises(ValueError):
         RunStatus.of(message({'state': 'RUNNING', 'sim_time_s': 'soon'}))
+
+
+@pytest.mark.parametrize('count', [0, 1, 5])
+def test_arrays_are_written_so_that_rclpy_reads_them(count):
+    """What rclpy writes itself has other bytes where there is nothing."""
+    header, octets = Header(frame_id='lidar'), array.array('B', range(count))
+    points = PointField(name='x', datatype=PointField.FLOAT32, count=1)
+    for message in (
+            PointCloud2(header=header, fields=[points] * count, data=octets, is_dense=True),
+            LaserScan(header=header, ranges=array.array('f', range(count))),
+            Image(header=header, encoding='32FC1', data=octets, step=3),
+            CameraInfo(header=header, d=[0.5] * count, k=[float(i) for i in range(9)])):
+        data = serialised(message)
+        assert deserialize_message(data, type(message)) == message
+        assert len(data) == len(serialize_message(message))

@@ -84,7 +84,8 @@ def test_a_sensor_that_the_graph_has_not(here, manager):
     manager('RUNNING', 'RUNNING')
     result = here('sensor', 'imu_1', 'stop')
     assert (result.returncode, result.stdout) == (1, '')
-    assert result.stderr == 'sensor: this graph has no imu_1; its sensors are imu, magnetometer\n'
+    assert result.stderr == (
+        'sensor: this graph has no imu_1; did you mean imu; its sensors are imu, magnetometer\n')
 
 
 def test_a_sensor_that_hangs_has_not_failed_to_appear(here, manager):

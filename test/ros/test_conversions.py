@@ -117,6 +117,7 @@ VALUES = {
     'autopilot/odometry': Estimate(
         TIME_US, (THIRD, 2.0, 3.0), (4.0, THIRD, 6.0), (0.5, -0.5, THIRD, 0.1), (7.0, THIRD, 9.0))}
 VALUES['gps/vel'] = VALUES['gps/fix']
+VALUES['gps/sky'] = VALUES['gps/fix']._replace(satellites=9, hdop=THIRD, vdop=99.99)
 ALL_CODECS = codecs.CODECS | {'autopilot/odometry': autopilot.ESTIMATE}
 
 
@@ -277,9 +278,11 @@ def test_visual_odometry_tells_what_it_knows():
     assert np.array_equal(twist, np.diag([0.03 * THIRD] * 3 + [1e6] * 3))
 
 
-def test_a_fix_survives_in_two_messages():
+def test_a_fix_survives_in_several_messages():
     value = VALUES['gps/fix']
     assert joined('gps/fix', 'gps/vel', value=value) == {'gps/fix': value}
+    value = VALUES['gps/sky']
+    assert joined('gps/fix', 'gps/vel', 'gps/sky', value=value) == {'gps/fix': value}
     assert sent('gps/fix', value).status.service == NavSatStatus.SERVICE_GPS
 
 
@@ -445,7 +448,8 @@ def test_a_number_that_does_not_fit_is_an_error():
     class Wrong:
         value = 300
 
-        def get_fields_and_field_types(self):
+        @classmethod
+        def get_fields_and_field_types(cls):
             return {'value': 'uint8'}
     with pytest.raises(struct.error):
         serialised(Wrong())

@@ -13,8 +13,7 @@ from rclpy.duration import Duration
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.link.pilot.events import Event
-from px4_sim_ros.messages.diagnostic_status import diagnostic_status
-from px4_sim_ros.messages.diagnostics import OK
+from px4_sim_ros.messages.diagnostics import OK, diagnostic_status
 from px4_sim_ros.messages.event_messages import event_message
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.encounters import Encounters

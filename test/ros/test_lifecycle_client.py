@@ -19,7 +19,7 @@ from px4_sim_ros.model.timebase import untimed
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.framework.lifecycle_node import TimedLogger
-from px4_sim_ros.ros.manager import lifecycle_client
+from px4_sim_ros.ros.manager import lifecycle_client, sequences
 from px4_sim_ros.ros.manager.lifecycle_client import (
     CONFIGURE,
     GoneError,
@@ -143,6 +143,19 @@ def test_a_node_whose_service_stays_away_has_gone(left, monkeypatch):
     with pytest.raises(GoneError, match=r'^imu has gone: its process hangs or has ended$'):
         run(ManagedNode(services, 'imu').state())
     assert services.asked == []
+
+
+@pytest.mark.parametrize('has_ended, errors', [(True, []), (False, ['imu does not answer'])])
+def test_a_silent_node_that_has_said_that_it_ends_is_not_named(has_ended, errors, monkeypatch):
+    """Its process may take seconds to leave DDS, as that of PX4's topics on a busy machine."""
+    monkeypatch.setattr(sequences, '_LAST_ANSWER_TIMEOUT_S', 10.0 if has_ended else 0.0)
+    monkeypatch.setattr(sequences, '_ANSWER_TIMEOUT_S', 0.0)
+    node = ManagedNode(Services(Trigger=[LOST]), 'imu')
+    node.has_ended = has_ended
+    found, begun_s = [], time.monotonic()
+    run(sequences.end([node], lambda error: found.append(str(error))))
+    assert found == errors
+    assert time.monotonic() - begun_s < 5.0
 
 
 # Nodes leave nothing of ROS behind, for Fast DDS may hang where a process ends with it.

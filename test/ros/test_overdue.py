@@ -5,7 +5,9 @@ import types
 import unittest.mock
 
 import pytest
+from lifecycle_msgs.msg import State
 
+from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.ros.framework.endpoints import NodeStatus, other_publishers
 from px4_sim_ros.ros.manager.overdue_watch import Overdue, OverdueWatch, find_overdue, find_silent
 from px4_sim_ros.ros.manager.supervision import Supervision
@@ -211,7 +213,7 @@ def supervision(manager):
     members = [GraphVehicle('', graph.of_instances({}), None)]
     clock = LockstepClock(4000, 1.0)
     bring_up = types.SimpleNamespace(
-        members=members, nodes=(), was_dropped=lambda node: False)
+        members=members, nodes=(), was_dropped=lambda node: False, note_end=manager.note_end)
     return Supervision(manager, types.SimpleNamespace(clock=clock), bring_up)
 
 
@@ -228,6 +230,16 @@ def test_who_has_left_was_shut_down(supervision, manager):
 def test_who_is_there_is_only_named(supervision, manager):
     supervision._on_overdue(SILENT)
     manager.get_logger().error.assert_called_once_with(SILENT.sentence)
+    manager.stop.assert_not_called()
+
+
+def test_the_end_of_a_node_is_noted_also_while_the_graph_is_taken_down(supervision, manager):
+    finalized = types.SimpleNamespace(
+        start_state=State(id=State.TRANSITION_STATE_SHUTTINGDOWN),
+        goal_state=State(id=State.PRIMARY_STATE_FINALIZED))
+    manager.phase = RunState.STOPPING
+    supervision._on_transition('barometer', finalized)
+    manager.note_end.assert_called_once_with('barometer')
     manager.stop.assert_not_called()
 
 

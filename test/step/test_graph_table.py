@@ -82,7 +82,8 @@ OPTIONAL = [kind for kind, spec in graph.NODES.items() if spec.optional]
 
 
 def test_one_of_each_is_the_table():
-    everything = graph.of_instances(dict.fromkeys((*OPTIONAL, 'downwash'), 1) | {'imu': 1})
+    everything = graph.of_instances(
+        dict.fromkeys((*OPTIONAL, 'downwash', 'gnss_sky'), 1) | {'imu': 1})
     assert everything.nodes == graph.NODES
     assert list(everything.topics) == list(graph.TOPICS)
     assert {name for name, topic in everything.topics.items() if topic != graph.TOPICS[name]} == {

@@ -86,7 +86,7 @@ def ages_us(late_us=0):
                 taken_us = message.time_usec - (START_US if name == 'HIL_GPS' else 0)
             ages[name].append(clock_us - taken_us)
         frames.keep(inputs)
-        frames.keep_truth(STILL_TRUTH._replace(time_us=time_us))
+        frames.truth = STILL_TRUTH._replace(time_us=time_us)
     return ages
 
 

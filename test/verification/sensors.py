@@ -15,6 +15,7 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import quat2mat
 
 from px4_sim_ros.link.hil.codec import HilEncoder
+from px4_sim_ros.model.environment.geodesy import about_up
 from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters
 from px4_sim_ros.model.sensors.barometer import Barometer
@@ -365,7 +366,7 @@ def velocity_away_from_home():
         expected = 0.5 * east_north_up(now.position) @ (
             earth_fixed(after.position) - earth_fixed(before.position))
         frame = there.local_frame()
-        turned = np.array(matrix(frame.turn_to_place(now.position))).reshape(3, 3) @ moves
+        turned = np.array(matrix(about_up(frame.half_turn_at(now.position)))).reshape(3, 3) @ moves
         worst = np.max([worst, math.dist(now.velocity_enu, expected), math.dist(turned, expected)])
     return Result(worst)
 

@@ -1,48 +1,41 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Rerun gets of a flight what is in the recording: read back by Rerun's own reader."""
-import itertools
-import time
 
 import numpy as np
 import pytest
 from bags import STEP_US
 from headless_rerun import Read
-from rclpy.duration import Duration
 from report_flights import fly, rewritten
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 import rerun
 
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.own_blocks import to_text
+from px4_sim_ros.model.scene.moving import placed
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import compare_sensors
-from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, Waypoint, read_series
+from px4_sim_ros.recording.analysis.series import Waypoint, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.ros.framework import qos
-from px4_sim_ros.ros.framework.session import message_class, ros_node
-from px4_sim_ros.ros.tools.rerun_view import POSE, RerunView, Stamped
 from px4_sim_ros.spec.configuration import load_configuration
-from px4_sim_ros.step import side_topics
+from px4_sim_ros.spec.files import Files
+from px4_sim_ros.spec.own_blocks import rows_of
 from px4_sim_ros.viewing.markers import SLOWED_DOWN
 from px4_sim_ros.viewing.rerun_bag import write_vehicle
 from px4_sim_ros.viewing.rerun_log import RerunLog
-from px4_sim_ros.viewing.rerun_target import RerunTarget
 from px4_sim_ros.viewing.shapes import vehicle_shapes
 
 DURATION_S = 1.2
 # Rerun keeps what is in space as float32, and what is plotted as float64.
 FLOAT32 = 1e-6
-# Their edges are no multiples of a period.
-PORTIONS_S = 0.1, 0.302, 0.304, 0.75
 SAID = (0.5, 'INFO', 'pilot', 'armed'), (0.7, 'WARN', 'imu', 'it is silent')
 # The autopilot estimates each 32 ms, at a time of its own before that of the step.
 ESTIMATE_STEPS, EARLIER_US = 8, 1500
 SENT_US, STATUS_US, TEXT_US = 100_500, 220_500, 224_000
-PATIENCE_S = 20.0
 PLACES = [Waypoint('10 m up', (0.0, 0.0, 10.0)), Waypoint('10 m north', (0.0, 10.0, 10.0))]
 
 
@@ -50,29 +43,12 @@ def in_us(series):
     return np.rint(series.time_s * US_PER_S).astype(int).tolist()
 
 
-def cut(series, start_s, end_s):
-    """Return a portion: what is after one time and up to another."""
-    portion = {}
-    for topic, fields in series.items():
-        for name, (time_s, values) in fields.items():
-            kept = (time_s > start_s) & (time_s <= end_s)
-            if kept.any():
-                portion.setdefault(topic, {})[name] = Series(time_s[kept], values[kept])
-    return portion
-
-
-def portions(series):
-    edges_s = (-1.0, *PORTIONS_S, np.inf)
-    return [cut(series, *edges) for edges in itertools.pairwise(edges_s)]
-
-
-def written(path, configuration, parts):
-    """Write portions of a flight and log messages; return what Rerun reads."""
+def written(path, configuration, series):
+    """Write a flight and log messages; return what Rerun reads."""
     stream = rerun.RecordingStream('test')
     stream.save(path)
     log = RerunLog(stream, configuration, PLACES)
-    for part in parts:
-        log.add(part)
+    log.add(series)
     for line in SAID:
         log.log_text(*line)
     stream.flush(timeout_sec=10.0)
@@ -120,7 +96,6 @@ def assert_estimate(read):
 def flight(tmp_path_factory):
     """Return configuration, series and folder of a climb in turbulent wind, with all sensors."""
     folder = tmp_path_factory.mktemp('flight')
-    # A portion may begin with airspeed; the wind that it feels came with the one before.
     settings = {'wind': 'dryden', 'periods_us.airspeed': STEP_US, 'instances.airspeed': 1,
                 'instances.range_finder': 1, 'instances.optical_flow': 1,
                 'instances.visual_odometry': 1, 'instances.imu': 2}
@@ -134,9 +109,9 @@ def flight(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def read(flight):
-    """Return what Rerun reads when all was written at once."""
+    """Return what Rerun reads."""
     configuration, series, folder = flight
-    return written(folder / 'once.rrd', configuration, [series])
+    return written(folder / 'once.rrd', configuration, series)
 
 
 # In space.
@@ -304,7 +279,7 @@ def test_a_recording_shows_mode_and_texts_of_the_autopilot(flight):
     path = flight[2] / 'recording.rrd'
     stream = rerun.RecordingStream('test')
     stream.save(path)
-    write_vehicle(BagReader(flight[2] / 'bag'), lambda: stream)
+    write_vehicle(BagReader(flight[2] / 'bag'), stream)
     stream.flush(timeout_sec=10.0)
     stream.disconnect()
     seen = Read(path)
@@ -314,82 +289,6 @@ def test_a_recording_shows_mode_and_texts_of_the_autopilot(flight):
         STATUS_US: ['TAKEOFF, armed, in the air'], TEXT_US: ['takeoff detected']}
 
 
-class Once:
-    """Asks a viewer to stop after the first look, before which messages have been sent."""
-
-    def __init__(self, send):
-        self._send = send
-
-    @property
-    def asked(self):
-        send, self._send = self._send, None
-        if send is not None:
-            send()
-        return send is None
-
-
-def test_a_stream_shows_the_autopilot_as_a_recording_does(flight, tmp_path):
-    """The viewer of a running graph, with the messages of the recording over DDS."""
-    configuration, _, folder = flight
-    bag = BagReader(folder / 'bag')
-    names = POSE, side_topics.ESTIMATE.name, side_topics.SET_POINT.name
-    messages = [message for message in bag.messages() if message.topic in names]
-    with ros_node('viewed') as node:
-        view = RerunView(node, configuration, RerunTarget(str(tmp_path / 'live.rrd')))
-        types = {topic.name: topic.type for topic in (
-            bag.run.graph.topics[POSE], side_topics.ESTIMATE, side_topics.SET_POINT)}
-        publishers = {name: node.create_publisher(message_class(types[name]), name, qos.LATCHED_LOG)
-                      for name in names}
-
-        def send():
-            for message in messages:
-                publishers[message.topic].publish(message.data)
-            for publisher in publishers.values():
-                assert publisher.wait_for_all_acked(Duration(seconds=PATIENCE_S))
-        deadline_s = time.monotonic() + PATIENCE_S
-        while not all(p.get_subscription_count() for p in publishers.values()):
-            assert time.monotonic() < deadline_s, 'the viewer does not subscribe'
-            time.sleep(0.01)
-        view.run(Once(send))
-    seen = Read(tmp_path / 'live.rrd')
-    assert assert_estimate(seen) == SAID_US
-    poses = flight[1][POSE]['position_m']
-    assert seen.of('/world/vehicle', 'Transform3D:translation')[0] == in_us(poses)
-
-
-# In portions.
-
-def test_portions_are_the_same_as_the_whole(flight, read):
-    """The path, the angles and the wind that a sensor feels go on from one to the next."""
-    configuration, series, folder = flight
-    parts = portions(series)
-    assert all(parts)
-    again = written(folder / 'portions.rrd', configuration, parts)
-    assert again.values == read.values
-    assert again.static == read.static
-
-
-def test_a_portion_of_a_stream_ends_where_the_truth_is_known(flight, tmp_path):
-    """What is measured later waits for the truth beside it."""
-    configuration, _, folder = flight
-    bag = BagReader(folder / 'bag')
-    with ros_node('viewed') as node:
-        view = RerunView(node, configuration, RerunTarget(str(tmp_path / 'live.rrd')))
-        view._begin_run([])
-        poses_us = []
-        for message in bag.messages():
-            if message.topic in (POSE, 'baro'):
-                view._add(Stamped(message.topic, message.time_us, message.data))
-            if message.topic == POSE:
-                poses_us.append(message.time_us)
-                if not len(poses_us) % 7:
-                    view._show(message.time_us)
-        view._end_run()
-    seen = Read(tmp_path / 'live.rrd')
-    entity = '/sensors/barometer/height_from_pressure/truth'
-    assert seen.scalars(entity)[0] == poses_us[2:-2]
-
-
 def test_a_vehicle_with_other_rotors_is_reported(flight):
     configuration = load_configuration(None, {'': {'vehicle': 'hexa'}})
     log = RerunLog(rerun.RecordingStream('test'), configuration)
@@ -397,24 +296,90 @@ def test_a_vehicle_with_other_rotors_is_reported(flight):
         log.add(flight[1])
 
 
-def test_a_collector_keeps_the_rest(flight):
-    bag = BagReader(flight[2] / 'bag')
-    collector = SeriesCollector(bag.run.graph)
+# Images, clouds and scans.
+
+SEES = [
+    {'class': 'px4_sim_ros:Lidar', 'lines': 4, 'columns': 60, 'position_m': [0.1, 0.0, 0.2]},
+    {'class': 'px4_sim_ros:Lidar2d', 'columns': 90},
+    {'class': 'px4_sim_ros:Camera', 'width': 16, 'height': 12},
+    {'class': 'px4_sim_ros:LabelCamera', 'width': 16, 'height': 12},
+    {'class': 'px4_sim_ros:DepthCamera', 'width': 16, 'height': 12},
+    {'class': 'px4_sim_ros:DepthCameraInfo', 'width': 16, 'height': 12}]
+
+
+def test_what_sensors_see_of_a_scene_is_in_their_frames(tmp_path):
+    fly(tmp_path / 'bag', 0.3, {'': {
+        'scene': 'street', 'blocks': to_text(rows_of({'vehicle': SEES}))}})
+    bag = BagReader(tmp_path / 'bag')
+    stream = rerun.RecordingStream('test')
+    stream.save(tmp_path / 'seen.rrd')
+    write_vehicle(bag, stream)
+    stream.flush(timeout_sec=10.0)
+    stream.disconnect()
+    read = Read(tmp_path / 'seen.rrd')
+    messages = {}
     for message in bag.messages():
-        if message.topic in collector:
-            collector.add(message.topic, message.time_us, bag.decode(message))
-    edges_us = [round(edge_s * US_PER_S) for edge_s in PORTIONS_S]
-    taken = [*map(collector.take, edges_us), collector.take()]
-    assert collector.take() == {}
-    whole = flight[1]
-    for topic, fields in whole.items():
-        for name, series in fields.items():
-            parts = [part[topic][name] for part in taken if topic in part]
+        if message.topic in ('lidar/points', 'scan', 'camera/image_raw', 'labels/image_raw',
+                             'depth/image', 'depth/camera_info'):
+            messages.setdefault(message.topic, {})[message.time_us] = bag.decode(message)
+    vehicle, optical = '/world/vehicle', '/world/vehicle/{}_optical_frame'
+    camera, depth, labels = map(optical.format, ('camera', 'depth_camera', 'label_camera'))
+
+    # Points of the cloud and of the scan, in the frame of the lidar.
+    times_us, clouds = read.of(f'{vehicle}/lidar_link/lidar/points', 'Points3D:positions')
+    assert times_us == sorted(messages['lidar/points'])
+    for time_us, points in zip(times_us, clouds):
+        raw = np.asarray(messages['lidar/points'][time_us].data, np.uint8)
+        first = raw.reshape(len(points), -1)[:, :12].copy()         # x, y and z
+        np.testing.assert_array_equal(points, first.view('<f4'))
+    assert read.static[f'{vehicle}/lidar_link']['Transform3D:translation'][0] == pytest.approx(
+        [0.1, 0.0, 0.2])
+    found = read.values[f'{vehicle}/lidar2d_link/scan']['Points3D:positions']
+    for time_us, scan in messages['scan'].items():
+        ranges_m = np.asarray(scan.ranges)
+        points = np.array(found[time_us])
+        np.testing.assert_allclose(
+            np.hypot(*points[:, :2].T), ranges_m[np.isfinite(ranges_m)], rtol=1e-5)
+        ahead = np.abs(np.arctan2(points[:, 1], points[:, 0])).argmin()
+        middle = len(ranges_m) // 2
+        assert points[ahead, 0] == pytest.approx(
+            np.nanmin(ranges_m[middle - 1:middle + 1]), rel=0.05)
+
+    # Pixels, and the calibration of what has one.
+    def pixels(entity, archetype, dtype, time_us):
+        buffer, = read.values[entity][f'{archetype}:buffer'][time_us]
+        return np.array(buffer, np.uint8).view(dtype).reshape(12, 16, -1)
+
+    for entity, topic, archetype, dtype in (
+            (camera, 'camera/image_raw', 'Image', 'u1'),
+            (labels, 'labels/image_raw', 'SegmentationImage', '<u2'),
+            (depth, 'depth/image', 'DepthImage', '<f4')):
+        for time_us, image in messages[topic].items():
+            data = np.asarray(image.data, np.uint8).view(dtype).reshape(12, 16, -1)
+            data = np.where(np.isfinite(data), data, 0)
             np.testing.assert_array_equal(
-                np.concatenate([p.time_s for p in parts]), series.time_s)
-            np.testing.assert_array_equal(
-                np.concatenate([p.values for p in parts]), series.values)
-    for part, start_us, end_us in zip(taken, [0, *edges_us], edges_us):
-        times_us = in_us(next(iter(part['ground_truth/odom'].values())))
-        assert times_us == [
-            t for t in range(0, end_us + 1, STEP_US) if t > start_us]
+                pixels(f'{entity}/{topic}', archetype, dtype, time_us), data)
+            assert data.any()
+    info = next(iter(messages['depth/camera_info'].values()))
+    matrix, = next(iter(read.values[depth]['Pinhole:image_from_camera'].values()))
+    np.testing.assert_allclose(np.reshape(matrix, (3, 3), order='F'), np.reshape(info.k, (3, 3)))
+    context, = read.static[vehicle]['AnnotationContext:context']
+    assert [entry['class_description']['info']['label'] for entry in context][:3] == [
+        'sky', 'ground', bag.run.configuration({}).scene.objects[0].name]
+
+
+def test_what_moves_in_a_scene_is_where_it_is_at_the_time(tmp_path):
+    fly(tmp_path / 'bag', 0.3, {'': {'scene': 'moving_deck'}})
+    stream = rerun.RecordingStream('test')
+    stream.save(tmp_path / 'moving.rrd')
+    write_vehicle(BagReader(tmp_path / 'bag'), stream)
+    stream.flush(timeout_sec=10.0)
+    stream.disconnect()
+    read, scene = Read(tmp_path / 'moving.rrd'), Files().scene('moving_deck')
+    for its in scene.objects:
+        entity = f'/world/scene/{its.name}'
+        assert any(name.endswith(('half_sizes', 'lengths')) for name in read.static[entity])
+        times_us, places_m = read.of(entity, 'Transform3D:translation')
+        assert times_us[0] == 0 and times_us[-1] >= 250_000
+        for time_us, (place_m,) in zip(times_us, places_m):
+            assert place_m == pytest.approx(placed(scene, its, time_us)[0], abs=1e-5)

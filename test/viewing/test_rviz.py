@@ -15,11 +15,13 @@ from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.nodes.visualizer import VisualizerNode
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 from px4_sim_ros.viewing.markers import NAMESPACES
 from px4_sim_ros.viewing.rviz_fleet import fleet_rviz
+from px4_sim_ros.viewing.scenery import scene_markers
 from px4_sim_ros.viewing.urdf import urdf
 
 
@@ -182,8 +184,10 @@ def test_frames_are_published(rviz, displays, frames):
 
 
 def test_all_namespaces_of_markers_are_on(displays):
-    [markers] = [d for d in displays.values() if d['Class'].endswith('MarkerArray')]
+    markers, scene = [d for d in displays.values() if d['Class'].endswith('MarkerArray')]
     assert markers['Namespaces'] == dict.fromkeys(NAMESPACES, True)
+    drawn = scene_markers(Files().scene('hills')).markers
+    assert scene['Namespaces'] == {marker.ns: True for marker in drawn}
 
 
 def test_what_is_on_is_told_twice_the_same(displays):

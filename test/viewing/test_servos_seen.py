@@ -53,7 +53,7 @@ def turned(xyzw, point):
 def test_rerun_turns_what_the_servos_turn(flight):
     vehicle, bag, folder = flight
     series = read_series(bag)
-    read = written(folder / 'seen.rrd', bag.run.configuration({}), [series])
+    read = written(folder / 'seen.rrd', bag.run.configuration({}), series)
     time_s, angles = series['joint_states']['servo_angle_rad']
     times_us, plotted = read.scalars('/servos/angle')
     assert times_us == np.rint(time_s * 1e6).astype(int).tolist()
@@ -81,7 +81,7 @@ def test_rerun_rolls_and_steers_each_wheel(flight):
     joints = read_series(bag)['joint_states']
     rolled, steering = (joints[f'wheel_{name}'].values for name in ('angle_rad', 'steering_rad'))
     assert rolled.shape == (len(joints['wheel_angle_rad'].time_s), len(vehicle.wheels))
-    read = written(folder / 'wheels.rrd', bag.run.configuration({}), [{'joint_states': joints}])
+    read = written(folder / 'wheels.rrd', bag.run.configuration({}), {'joint_states': joints})
     steered = [i for i, wheel in enumerate(vehicle.wheels) if wheel.has_steering]
     for i in range(len(vehicle.wheels)):
         frame = f'wheel_{i + 1}_link'
@@ -105,7 +105,7 @@ def test_wheels_of_an_older_recording_are_steered_as_their_servos_say(flight):
     time_s = joints['servo_angle_rad'].time_s
     old = joints | {name: Series(time_s, np.empty((len(time_s), 0))) for name in joints
                     if name.startswith('wheel_')}
-    read = written(folder / 'old.rrd', bag.run.configuration({}), [{'joint_states': old}])
+    read = written(folder / 'old.rrd', bag.run.configuration({}), {'joint_states': old})
     steered = [i for i, wheel in enumerate(vehicle.wheels) if wheel.has_steering]
     for k, i in enumerate(steered):
         assert turns_of(read, f'wheel_{i + 1}_steering_link', axis=2) == pytest.approx(

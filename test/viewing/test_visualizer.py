@@ -23,13 +23,13 @@ from shown import LEVEL, Shown, at, points, turn, windy
 from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
+from px4_sim_ros.cli import visualizer
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.ros.nodes.visualizer import TfBroadcaster, VisualizerNode
-from px4_sim_ros.spec import settings
 from px4_sim_ros.spec.configuration import load_configuration, write_configuration
 from px4_sim_ros.spec.ros_environment import ros_environment
 from px4_sim_ros.step import side_topics
@@ -411,9 +411,9 @@ def test_the_file_of_a_launch_gives_the_parameters_of_its_graph(configuration, n
     for started in (mine, configuration):
         file = write_configuration(tmp_path, {'': started})
         parser = argparse.ArgumentParser()
-        settings.add_graph_arguments(parser)
+        visualizer.add_arguments(parser)
         options = parser.parse_args(['--params-file', str(file)])
-        assert settings.graph_configuration(options) == started
+        assert visualizer._vehicles(options) == {'': started}
 
 
 class Graph:

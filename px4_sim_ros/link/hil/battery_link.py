@@ -77,10 +77,10 @@ class BatteryLink:
 
     def next_us(self, time_us: int, period_us: int) -> int:
         """Return when a status of those that come with a period is sent first after a time."""
-        last_us = time_us
-        if time_us - self._sent_us >= 0:
-            last_us = max(time_us, self._sent_us + _PERIOD_US - 1)
-        return next_due_us(last_us, period_us)
+        # Time begins again with a reset.
+        waits = time_us >= self._sent_us
+        return next_due_us(
+            max(time_us, self._sent_us + _PERIOD_US - 1) if waits else time_us, period_us)
 
     def heartbeat(self, host: str | None) -> mavlink.MAVLink_heartbeat_message | None:
         """Ask PX4 for a HEARTBEAT, and return it; None if none comes within a second.

@@ -36,8 +36,9 @@ from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Input
 from px4_sim_ros.step.graph import COMMAND, FAULTS, TOPICS_OF_PX4
 
 if typing.TYPE_CHECKING:       # a process that has no motion does without it
-    from px4_sim_ros.link.hil.burst import Burst, Bursts
+    from px4_sim_ros.link.hil.burst import Burst, Bursts, Hearer
     from px4_sim_ros.step.slot import BlockSlot
+
 
 class _Link(typing.NamedTuple):
     """What is open while the block is in use."""
@@ -83,8 +84,8 @@ class HilBlock(Block):
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
         self.shared_core = SharedCore(shared_core_of(hil.instance))    # if the parameters say so
-        self.after_reply: typing.Callable[[int], None] | None = None
-        """Is called with the time of a step that was answered, before the next one begins."""
+        self.hearer: Hearer | None = None
+        """Reads what the autopilot has said beside its reply."""
         self.on_state: typing.Callable[[LinkState, int], None] = lambda state, time_us: None
         """Is given the state of the link when it has changed, and the simulated time."""
         if not hil.line:
@@ -135,9 +136,11 @@ class HilBlock(Block):
     def open_server(self) -> HilServer:
         """Return where the autopilot connects to, or the line to a flight controller."""
         if self._hil.line:
+            from px4_sim_ros.link.hil.board import Board
             from px4_sim_ros.link.hil.flight_controller import FlightController
             return FlightController(
-                self._hil.line, self._hil.instance, self.configuration.world.step_us)
+                self._hil.line, self._hil.instance, self.configuration.world.step_us,
+                Board(self.configuration.vehicle, sets=self._hil.set_board))
         # Alone in its process it leaves the cores to the others, and so it does to the
         # autopilots that others wait for.
         return HilServer(self._hil.host, port_of(self._hil.instance),
@@ -177,13 +180,14 @@ class HilBlock(Block):
         self._hil_frames.keep(inputs)
         if is_served:
             self._serve(time_us, inputs)
+            self._hil_frames.make_truth()          # the autopilot works meanwhile
 
     @property
     def runs_ahead(self) -> bool:
         """Whether compiled code may take the next steps; a class of yours may do anything else."""
         is_own = type(self).step is HilBlock.step and type(self).finish is HilBlock.finish
         return is_own and not self._is_skipped and self._has_first_imu and (
-            self.after_reply is None and self.link.lockstep.is_trusted and self._is_compiled)
+            self.link.lockstep.is_trusted and self._is_compiled)
 
     @functools.cached_property
     def _is_compiled(self) -> bool:
@@ -197,7 +201,8 @@ class HilBlock(Block):
         link = self.link
         if self._bursts is None:
             from px4_sim_ros.link.hil.burst import Bursts
-            self._bursts = Bursts(self._hil_frames, self.configuration, link.server, link.lockstep)
+            self._bursts = Bursts(self._hil_frames, self.configuration, link.server, link.lockstep,
+                                  self.hearer)
         if not self.has_autopilot:             # which looks at no battery and no truth
             until_us = min(until_us, link.battery.next_us(time_us, self._battery_period_us))
         return self._bursts.prepare(time_us, slots, until_us, values)
@@ -218,6 +223,8 @@ class HilBlock(Block):
         self._place_enu = burst.place_enu
         self.steps_ahead += burst.begun
         self._frames, self._is_exchanging = burst.frames, False
+        if self.hearer is not None:
+            self.hearer.took_steps(burst.last_us)
 
     def after_sent(self, time_us: int, inputs: Inputs) -> None:
         """Keep what arrives in a later step, and send the state of the battery."""
@@ -229,7 +236,7 @@ class HilBlock(Block):
     def _serve(self, time_us: int, inputs: Inputs) -> None:
         link = self.link
         if link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
-            self._hil_frames.keep_truth(inputs['ground_truth/odom'])
+            self._hil_frames.truth = inputs['ground_truth/odom']
         if 'battery_state' in inputs:
             link.battery.send(inputs['battery_state'], link.server.peer_host)
 
@@ -256,8 +263,8 @@ class HilBlock(Block):
         if reply is None:
             return None
         self._is_exchanging = False
-        if self.after_reply is not None:
-            self.after_reply(time_us)
+        if self.hearer is not None:
+            self.hearer.after_reply(time_us)
         self.wants_new_begin = self._begins_again and report.state is LinkState.WAITING
         return self._command(reply)
 

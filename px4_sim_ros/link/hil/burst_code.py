@@ -19,7 +19,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.jit import machine_code
 from px4_sim_ros.jit.code_cache import BURST
-from px4_sim_ros.jit.compiled import compiled
+from px4_sim_ros.jit.compiled import compiled, put_integer
 from px4_sim_ros.link.fields import INT16_MAX, INT16_MIN, INT32_MAX, INT32_MIN, saturated
 from px4_sim_ros.link.hil.codec import (
     BARO_GROUP,
@@ -62,28 +62,34 @@ from px4_sim_ros.model.sensors.sensing import (
 )
 
 # How a burst has ended.
-DONE, LATE, ODD, UNSENT, DIVERGED, MET = range(6)
+DONE, LATE, ODD, UNSENT, DIVERGED, MET, STOPPED = range(7)
 """All steps were sent; no reply came; bytes came that are no plain reply; the frames of the last
 step were not sent as a whole; the motion has left all bounds; it has met a bound of a scenario,
-and nothing is measured in the last step."""
+and nothing is measured in the last step; a block has acted that ends them, and the frames of that
+step are still to be sent."""
 
 # Numbers of a burst, 64-bit integers. What is given:
-(SOCKET, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST, PREFIX,
+(SOCKET, HEARD, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST,
+ PREFIX,
  SHAKING_AT, ACCEL_AT, GYRO_AT, FIELD_AT, PRESSURE_AT, SUBSTEPS, IS_RK4, STATE_AT, OUTPUTS_AT,
  # periods, in us; 0: never,
  FIELD_US, PRESSURE_US, BATTERY_US, TRUTH_US,
  # changes of references, bounds of a scenario, and whether the last step ends with the motion,
  CHANGES, BOUNDS, STOPS_AT_MOTION,
- # what changes: the time of the step that waits for its reply, in us,
- TIME_US,
+ # what changes: the time of the step that waits for its reply, those before and after whose frames
+ # Python is called, and bytes that come before the next frames,
+ TIME_US, BEFORE_US, CALL_US, LATE_BYTES,
  # and what is found: the steps that were begun, how it has ended, bytes of the last frames, those
  # of them that were sent, bytes that were read and not used, whether the last reply that was used
- # is armed and the last one, the groups of the last HIL_SENSOR, when the last frames were sent,
- # how long replies were waited for, and how long the models took.
- BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, IS_NEXT_ARMED, GROUPS, SENT_NS, WAITED_NS,
- MODELS_NS, NUMBERS) = range(40)
+ # is armed and the last one, the groups of the last HIL_SENSOR, whether the true motion is before
+ # it (at first: before that of the first step), when the last frames were sent, how long replies
+ # were waited for, and how long the models took.
+ BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, IS_NEXT_ARMED, GROUPS, HAS_TRUTH, SENT_NS,
+ WAITED_NS, MODELS_NS, NUMBERS) = range(45)
 HERE = -1
 """Instead of a socket: the autopilot is in this process."""
+UNHEARD = -1
+"""Instead of the socket on which PX4 says more than its replies: nothing is read there."""
 # Real numbers of a burst: the length of a substep, and the current that was published last.
 SUBSTEP_S, CURRENT_A = range(2)
 START, ALTITUDES, SQUARE = 2, 5, 7
@@ -106,7 +112,7 @@ _CONTROLS_ID, _CONTROLS_EXTRA, _CONTROLS_BYTES = (
 _MARKER, _HEADER, _FRAME = mavlink.PROTOCOL_MARKER_V2, 10, 12
 _FIELDS_AT, _CONTROLS_AT, _MODE_AT = 60, 16, 80      # in the payloads
 _ARMED = int(ModeFlag.ARMED)
-_DO_NOT_WAIT, _NO_SIGNAL, _READABLE, _MONOTONIC = 0x40, 0x4000, 1, 1       # of Linux
+_DO_NOT_WAIT, _LOOK, _NO_SIGNAL, _READABLE, _MONOTONIC = 0x40, 2, 0x4000, 1, 1     # of Linux
 _NS_PER_MS = 1_000_000
 _NEAR = 1e-6           # of a quantity
 
@@ -139,22 +145,18 @@ def check_sum(data: np.ndarray, begin: int, end: int, extra: int) -> int:
 @compiled
 def pack_sensor(
     out: np.ndarray, at: int, time_us: int, fields: int, sequence: int,
-    sender: int, longs: np.ndarray, long_bytes: np.ndarray, value_bytes: np.ndarray,
+    sender: int, value_bytes: np.ndarray,
 ) -> int:
     """Write a HIL_SENSOR of id 0; return where it ends.
 
     :param sender: its system, and 256 times its component
-    :param longs: (1,), for its bytes
     :param value_bytes: of (13,) 32-bit floats
     """
     body: int = at + _HEADER
-    longs[0] = time_us
-    for i in range(8):
-        out[body + i] = long_bytes[i]
+    put_integer(out, body, time_us, 8)
     for i in range(4 * FLOATS):
         out[body + 8 + i] = value_bytes[i]
-    for i in range(4):
-        out[body + _FIELDS_AT + i] = (fields >> (8 * i)) & 0xFF
+    put_integer(out, body + _FIELDS_AT, fields, 4)
     out[body + _SENSOR_BYTES - 1] = 0
     return _finish_frame(out, at, _SENSOR_ID, _SENSOR_BYTES, _SENSOR_EXTRA, sequence, sender)
 
@@ -169,27 +171,15 @@ def _finish_frame(
         length -= 1
     out[at], out[at + 1], out[at + 2], out[at + 3] = _MARKER, length, 0, 0
     out[at + 4], out[at + 5], out[at + 6] = sequence, sender & 0xFF, sender >> 8
-    for i in range(3):
-        out[at + 7 + i] = (message >> (8 * i)) & 0xFF
-    summed = check_sum(out, at + 1, body + length, extra)
-    out[body + length], out[body + length + 1] = summed & 0xFF, summed >> 8
-    end: int = body + length + 2
-    return end
-
-
-@compiled
-def _put(out: np.ndarray, at: int, value: int, size: int) -> int:
-    """Write an integer; return where it ends."""
-    for i in range(size):
-        out[at + i] = (value >> (8 * i)) & 0xFF
-    end: int = at + size
-    return end
+    put_integer(out, at + 7, message, 3)
+    end: int = body + length
+    return put_integer(out, end, check_sum(out, at + 1, end, extra), 2)
 
 
 @compiled
 def pack_truth(
-    out: np.ndarray, time_us: int, x: np.ndarray, outputs: np.ndarray, reals: np.ndarray,
-    sequence: int, sender: int, floats: np.ndarray, float_bytes: np.ndarray,
+    out: np.ndarray, begin: int, time_us: int, x: np.ndarray, outputs: np.ndarray,
+    reals: np.ndarray, sequence: int, sender: int, floats: np.ndarray, float_bytes: np.ndarray,
 ) -> int:
     """Write a HIL_STATE_QUATERNION of the true motion, as `codec` does; return where it ends.
 
@@ -204,19 +194,19 @@ def pack_truth(
     acceleration = _enu_to_ned(_to_world(turn, (outputs[3], outputs[4], outputs[5])))
     floats[0], floats[1], floats[2], floats[3] = _ned_frd(attitude)
     floats[4], floats[5], floats[6] = _flu_to_frd((x[WX], x[WY], x[WZ]))
-    at = _put(out, _HEADER, time_us, 8)
+    at = put_integer(out, begin + _HEADER, time_us, 8)
     for i in range(28):
         out[at + i] = float_bytes[i]
-    at = _put(out, at + 28, _saturated(latitude * 1e7, INT32_MIN, INT32_MAX), 4)
-    at = _put(out, at, _saturated(longitude * 1e7, INT32_MIN, INT32_MAX), 4)
+    at = put_integer(out, at + 28, _saturated(latitude * 1e7, INT32_MIN, INT32_MAX), 4)
+    at = put_integer(out, at, _saturated(longitude * 1e7, INT32_MIN, INT32_MAX), 4)
     altitude = reals[ALTITUDES] + x[Z] - reals[ALTITUDES + 1]
-    at = _put(out, at, _saturated(altitude * 1e3, INT32_MIN, INT32_MAX), 4)
+    at = put_integer(out, at, _saturated(altitude * 1e3, INT32_MIN, INT32_MAX), 4)
     for i in range(3):
-        at = _put(out, at, _saturated(velocity[i] * 1e2, INT16_MIN, INT16_MAX), 2)
-    at = _put(out, at, 0, 4)              # no airspeeds
+        at = put_integer(out, at, _saturated(velocity[i] * 1e2, INT16_MIN, INT16_MAX), 2)
+    at = put_integer(out, at, 0, 4)              # no airspeeds
     for i in range(3):
-        at = _put(out, at, _saturated(acceleration[i] * 1e3, INT16_MIN, INT16_MAX), 2)
-    return _finish_frame(out, 0, _TRUTH_ID, _TRUTH_BYTES, _TRUTH_EXTRA, sequence, sender)
+        at = put_integer(out, at, _saturated(acceleration[i] * 1e3, INT16_MIN, INT16_MAX), 2)
+    return _finish_frame(out, begin, _TRUTH_ID, _TRUTH_BYTES, _TRUTH_EXTRA, sequence, sender)
 
 
 @compiled
@@ -381,6 +371,7 @@ class Arrays(typing.NamedTuple):
     longs: np.ndarray              # (1,)
     out: np.ndarray                # bytes: begins with what goes before the first frame
     into: np.ndarray               # bytes
+    late: np.ndarray               # bytes: what comes before the next frames
     values: np.ndarray             # (13,) of 32 bits
     floats: np.ndarray             # (16,) of 32 bits
     polled: np.ndarray             # (2,), 32-bit integers
@@ -404,21 +395,25 @@ class Vehicle(typing.NamedTuple):
 
 def vehicle_of(
     arrays: Arrays, plant: Plant, motion: tuple[typing.Any, ...], autopilot: InProcess | None,
+    asked: typing.Sequence[int],
 ) -> Vehicle:
     """Return a vehicle of these arrays, which have to live as long.
 
     :param motion: the first arguments of its machine code, likewise
     :param autopilot: in this process; None: it is at the socket
+    :param asked: addresses of what is called with a time, and returns whether the steps end with
+        it: before the frames of BEFORE_US, after those of CALL_US, and after a reply if there is
+        more on the socket HEARD
     """
     there = autopilot or _ELSEWHERE
     doubles = (*arrays[:_DOUBLES], there.imu, there.field_t, there.pressure_pa, there.controls)
     assert all(array.flags.c_contiguous for array in (*arrays, *there[:6]))
     shape = [n for array in doubles for n in (array.shape + (1,))[:2]]
-    shape += [len(arrays.out), len(arrays.into)]
-    calls = [motion_code.address(plant), *map(_place, motion), *there[6:]]
+    shape += [len(arrays.out), len(arrays.into), len(arrays.late)]
+    calls = [motion_code.address(plant), *map(_place, motion), *there[6:], *asked]
     longs = arrays.numbers, arrays.longs, there.time_us, there.is_armed
     # The last of these are the same memory as bytes.
-    places = arrays.out, arrays.into, arrays.longs, arrays.values, arrays.floats
+    places = arrays.out, arrays.into, arrays.late, arrays.longs, arrays.values, arrays.floats
     return Vehicle(
         _places(doubles), (ctypes.c_int64 * len(shape))(*shape),
         (ctypes.c_int64 * len(calls))(*calls), _places(longs), _places(places),
@@ -497,10 +492,11 @@ def _make(sensing: np.dtype[typing.Any], numba: typing.Any) -> tuple[typing.Any,
                 carray(doubles[15], shape[30]), carray(doubles[16], shape[32]),
                 carray(doubles[17], shape[34]),
                 carray(all_sensing[i][0], 1), carray(longs[0], NUMBERS + 2), carray(longs[1], 1),
-                carray(longs[2], 1), carray(longs[3], 1), carray(all_calls[i], 8),
+                carray(longs[2], 1), carray(longs[3], 1), carray(all_calls[i], 11),
                 carray(places[0], shape[36]), carray(places[1], shape[37]),
+                carray(places[2], shape[38]),
                 carray(singles[0], FLOATS), carray(singles[1], 16), carray(all_polled[i][0], 2),
-                carray(places[2], 8), carray(places[3], 4 * FLOATS), carray(places[4], 64))
+                carray(places[3], 8), carray(places[4], 4 * FLOATS), carray(places[5], 64))
             longs[0][ENDED] = found
             if found != DONE:
                 ended = found
@@ -610,7 +606,7 @@ def _fly(numba: typing.Any) -> typing.Any:
     def fly(  # type: ignore[no-untyped-def]
         acts, step, memory, rotors, shaking, imu, accel_noise, gyro_noise, changes, bounds, demand,
         rows, field_noise, pressure_noise, controls, reals, felt, field_t, pressure_pa, answered,
-        sensing, numbers, longs, time_us, is_armed, calls, out, into, values, floats, polled,
+        sensing, numbers, longs, time_us, is_armed, calls, out, into, late, values, floats, polled,
         long_bytes, value_bytes, float_bytes,
     ):
         """Read the reply to the step before a step, or take the step; return how it has ended."""
@@ -618,7 +614,8 @@ def _fly(numba: typing.Any) -> typing.Any:
         if count == 0:         # no more than the frames that were held
             return DONE if send_frames(
                 numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out) else UNSENT
-        has_truth = step > 0 and numbers[TRUTH_US] and numbers[TIME_US] % numbers[TRUTH_US] == 0
+        has_truth = numbers[HAS_TRUTH] if step == 0 else (
+            numbers[TRUTH_US] and numbers[TIME_US] % numbers[TRUTH_US] == 0)
         if not acts:
             x = memory[numbers[STATE_AT]:]
             if has_truth and _middle_of(x[X], x[Y]) != (reals[SQUARE], reals[SQUARE + 1]):
@@ -627,20 +624,28 @@ def _fly(numba: typing.Any) -> typing.Any:
                 give_way()
             if is_here:
                 return take_reply(numbers, answered, is_armed, controls[16:], floats)
-            return wait_for_reply(
+            found = wait_for_reply(
                 numbers, spec, into, polled, controls[16:], longs, long_bytes, floats, float_bytes)
+            if found == DONE and numbers[HEARD] != UNHEARD and receive(
+                    numbers[HEARD], 0, 0, _LOOK | _DO_NOT_WAIT) >= 0 and call(
+                        calls[10], (numbers[TIME_US],)):
+                return LATE                # with the reply unread
+            return found
         since = now_ns(spec)
         numbers[UNREAD], numbers[IS_ARMED] = 0, numbers[IS_NEXT_ARMED]
         for i in range(16):
             controls[i] = controls[16 + i]
         state_at, outputs_at = numbers[STATE_AT], numbers[OUTPUTS_AT]
         x, outputs, size = memory[state_at:], memory[outputs_at:], len(memory)
-        if step > 0:
-            numbers[PREFIX] = 0
-        if has_truth:                      # of the step before: it arrives in this one
+        if step > 0:                       # what is of the step before arrives in this one
+            numbers[PREFIX] = numbers[LATE_BYTES]
+            for i in range(numbers[LATE_BYTES]):
+                out[i] = late[i]
+        numbers[LATE_BYTES], numbers[HAS_TRUTH] = 0, has_truth
+        if has_truth:
             numbers[PREFIX] = pack_truth(
-                out, numbers[TIME_US], x, outputs, reals, numbers[SEQUENCE], numbers[SENDER],
-                floats, float_bytes)
+                out, numbers[PREFIX], numbers[TIME_US], x, outputs, reals, numbers[SEQUENCE],
+                numbers[SENDER], floats, float_bytes)
             numbers[SEQUENCE] = (numbers[SEQUENCE] + 1) & 0xFF
         set_references(memory[6:state_at], demand, controls[:16], numbers[IS_ARMED] != 0)
         row = rows[step]
@@ -684,11 +689,18 @@ def _fly(numba: typing.Any) -> typing.Any:
         if not is_here:
             numbers[LENGTH] = pack_sensor(
                 out, numbers[PREFIX], numbers[TIME_US], numbers[GROUPS],
-                numbers[SEQUENCE], numbers[SENDER], longs, long_bytes, value_bytes)
+                numbers[SEQUENCE], numbers[SENDER], value_bytes)
         numbers[MODELS_NS] += now_ns(spec) - since
         if step + 1 == count and numbers[HOLDS_LAST]:
             return DONE
-        return DONE if send_frames(
-            numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out) else UNSENT
+        if numbers[TIME_US] == numbers[BEFORE_US] and call(calls[8], (numbers[TIME_US],)):
+            return STOPPED
+        if not send_frames(
+                numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out):
+            return UNSENT
+        if step + 1 < count and numbers[TIME_US] == numbers[CALL_US] and call(
+                calls[9], (numbers[TIME_US],)):
+            return LATE
+        return DONE
 
     return fly

@@ -46,6 +46,7 @@ from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.model.sensors.sky import NOT_MODELLED
 from px4_sim_ros.model.truth import Truth
 
 GAUSS_PER_TESLA = 1e4
@@ -168,13 +169,17 @@ class HilEncoder:
     ) -> bytes:
         """Return a HIL_GPS; its altitude is above mean sea level.
 
-        :param satellites: how many there are as long as there is a fix
+        :param satellites: how many there are as long as there is a fix, unless it has a number
         :param start_utc_us: UTC of time 0; PX4 takes the time of a HIL_GPS for UTC, and 0, which is
             sent without it, for unknown
         """
         north, east, down = enu_to_ned(fix.velocity_enu)
         speed = math.hypot(north, east)
         course_deg = math.degrees(math.atan2(east, north)) % 360.0
+        if fix.satellites != NOT_MODELLED:
+            satellites = fix.satellites
+        elif fix.fix_type == FixType.NONE:
+            satellites = 0
         return self._gps_frames.pack(
             0 if start_utc_us is None else start_utc_us + fix.time_us,
             saturated(fix.position.latitude_deg * 1e7, INT32_MIN, INT32_MAX),
@@ -190,7 +195,7 @@ class HilEncoder:
             saturated(course_deg * 1e2, 0, 35999)
             if speed > _MIN_SPEED_FOR_COURSE_M_S else COURSE_UNKNOWN,
             HIL_FIX_TYPES[fix.fix_type],
-            0 if fix.fix_type == FixType.NONE else satellites,
+            satellites,
             gps_id,
             _YAW_UNKNOWN)
 

@@ -22,10 +22,12 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.link.fast_frames import FramePacker, FrameReader
 from px4_sim_ros.link.fields import heartbeat, packed, simulator_mavlink
 from px4_sim_ros.link.hil import codec
+from px4_sim_ros.link.hil.board import Board
 from px4_sim_ros.link.hil.line import FIGURES, line_to
 from px4_sim_ros.link.hil.server import HilServer
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, PortTakenError, bound_socket
+from px4_sim_ros.model.timebase import US_PER_S
 
 # Wall time after which the controls that have come last answer no step.
 _SILENT_S = 0.1
@@ -34,8 +36,11 @@ _HEARTBEAT_S, _TIMESYNC_S = 1.0, 0.1
 _STATION_PORT, _AUTOPILOT_STATION_PORT = 14550, 18570
 _MOST_BYTES = 65536
 _NS_PER_MS = 1_000_000
-# Of an interval between controls, in mean ones, from which on it is late.
+# Of an interval between controls, in mean ones, from which on it is late; and of one between two
+# steps, in their period, from which on the controller has missed one.
 _LATE = 2.0
+# Upper limits of the classes of a histogram, ms.
+_CLASSES_MS = 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50
 
 
 class Histogram:
@@ -62,6 +67,13 @@ class Histogram:
     def text(self) -> str:
         """Return median, 99th percentile and the greatest, ms."""
         return ' '.join(f'{self.percentile(share):.1f}' for share in (0.5, 0.99, 1.0))
+
+    def classes(self) -> str:
+        """Return how many are longer than the class before and at most so many ms, as `5:120`."""
+        left = dict.fromkeys(_CLASSES_MS, 0) | {math.inf: 0}
+        for tenths, count in self._counts.items():
+            left[next(limit for limit in left if tenths <= 10 * limit)] += count
+        return ' '.join(f'{limit}:{count}' for limit, count in left.items())
 
     def late(self) -> int:
         """Return how many are longer than twice the mean."""
@@ -100,9 +112,12 @@ class _Peer:
 class FlightController(HilServer):
     """Puts the frames of each step on the line, and answers it with the newest controls."""
 
-    def __init__(self, line: str, instance: int, step_us: int) -> None:
+    def __init__(
+        self, line: str, instance: int, step_us: int, board: Board | None = None,
+    ) -> None:
         """Begin.
 
+        :param board: says what is set wrong there, and may set it
         :raises ParameterError: there can be no such line, or it cannot carry the frames
         """
         self._line = line_to(line, step_us)
@@ -116,10 +131,16 @@ class FlightController(HilServer):
         self._controls: mavlink.MAVLink_message | None = None
         self._controls_s = -math.inf                     # wall time of their arrival
         self._asked_us: int | None = None                # the step that is not answered yet
-        self._is_heard = self._is_let_go = False
+        self._is_heard = self._is_let_go = self._is_terminated = False
         self._heartbeat_s = self._timesync_s = -math.inf
+        self._board = board
+        self._system: int | None = None                  # of the controller
         self.count = lambda trouble, sentence: None
+        self.remark = lambda kind, sentence: None
         self._intervals, self._ages, self._round_trips = Histogram(), Histogram(), Histogram()
+        self._step_s = step_us / US_PER_S
+        self._sent_s: float | None = None                # wall time of the samples sent last
+        self._missed = 0
 
     @property
     def connected(self) -> bool:
@@ -143,8 +164,21 @@ class FlightController(HilServer):
             frame = data[at:end]
             if (read := self._sensors.read(frame)) is not None and not read[1][-1]:
                 self._asked_us = read[1][0]
+                self._look_at_pace(self._asked_us)
             self._write(frame)
             at = end
+
+    def _look_at_pace(self, time_us: int) -> None:
+        """Count a period that the controller has missed, before its samples of a time are sent."""
+        now_s, before_s = time.monotonic(), self._sent_s
+        self._sent_s = now_s
+        if before_s is not None and now_s - before_s > _LATE * self._step_s:
+            self._missed += 1
+            after_ms, period_ms = 1e3 * (now_s - before_s), 1e3 * self._step_s
+            self.remark('missed_periods', (
+                f'samples of t = {time_us / US_PER_S:.3f} s were sent {after_ms:.1f} ms after those'
+                f' before, in place of {period_ms:g} ms: the controller has missed a period;'
+                ' counted as missed_periods'))
 
     def _write(self, frame: bytes) -> None:
         if not self._line.write(frame):
@@ -162,11 +196,15 @@ class FlightController(HilServer):
 
     def _answer(self) -> bytes:
         newest, age_s = self._controls, time.monotonic() - self._controls_s
-        if self._asked_us is None or newest is None or age_s > _SILENT_S:
+        is_silent = age_s > _SILENT_S
+        if self._asked_us is None or newest is None or (is_silent and not self._is_terminated):
             return b''
-        self._ages.add(1e3 * age_s)
         time_us, self._asked_us = self._asked_us, None
         assert self._packer is not None, 'there is one as soon as there are controls'
+        if is_silent:                  # it sends none then, and its outputs are the disarmed ones
+            return self._packer.pack(time_us, codec.LOCKSTEP_FLAG, *[0.0] * len(newest.controls),
+                                     mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED)
+        self._ages.add(1e3 * age_s)
         return self._packer.pack(time_us, codec.LOCKSTEP_FLAG, *newest.controls, newest.mode)
 
     def _service(self) -> None:
@@ -184,6 +222,11 @@ class FlightController(HilServer):
         if self._is_heard and now_s - self._timesync_s >= _TIMESYNC_S:
             self._timesync_s = now_s
             self._write(packed(self._own, self._own.timesync_encode(0, time.monotonic_ns())))
+        if self._board is not None and self._system is not None and not self._board.is_done:
+            for request in self._board.requests(self._own, self._system, now_s):
+                self._write(packed(self._own, request))
+            for sentence in self._board.sentences(now_s):
+                self.remark(sentence, sentence)
 
     def _take(self, message: mavlink.MAVLink_message) -> None:
         kind = message.get_type()
@@ -192,10 +235,20 @@ class FlightController(HilServer):
                        f' ({message.reason}); counted as bad_messages')
             return
         if message.get_srcComponent() == mavlink.MAV_COMP_ID_AUTOPILOT1:
-            self._is_heard = True
+            self._is_heard, self._system = True, message.get_srcSystem()
+            if kind in ('PARAM_VALUE', 'PARAM_ERROR') and self._board is not None:
+                self._board.take(message)
             if kind == 'HIL_ACTUATOR_CONTROLS':
                 self._take_controls(message)
                 return
+            if kind == 'HEARTBEAT':
+                if self._board is not None:
+                    self._board.is_armed = bool(
+                        message.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+                self._is_terminated = message.system_status == mavlink.MAV_STATE_FLIGHT_TERMINATION
+                if self._is_terminated:
+                    self.remark('termination', 'the controller has terminated the flight: its'
+                                ' motors are off; restart it')
             if kind == 'TIMESYNC' and message.tc1 and message.ts1:
                 self._round_trips.add((time.monotonic_ns() - message.ts1) / _NS_PER_MS)
         for peer in self._peers:
@@ -212,12 +265,15 @@ class FlightController(HilServer):
 
     def retire_client(self) -> None:
         """Answer no step until it is listened for again."""
-        self._is_let_go, self._asked_us = True, None
+        self._is_let_go, self._asked_us, self._sent_s = True, None, None
+        if self._board is not None:
+            self._board.begin()
 
     def figures(self) -> dict[str, str]:
+        measured = self._intervals, self._ages, self._round_trips
         return dict(zip(FIGURES, (
-            self._intervals.text(), self._ages.text(), self._round_trips.text(),
-            str(self._intervals.late()))))
+            *(each.text() for each in measured), *(each.classes() for each in measured),
+            str(self._intervals.late()), str(self._missed))))
 
     def close(self) -> None:
         """Close the line and the ports; a second time nothing happens."""

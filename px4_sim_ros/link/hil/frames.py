@@ -13,17 +13,19 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.link.fields import UINT8_MAX, UINT16_MAX, UINT32_MAX, float32, saturated
 from px4_sim_ros.link.hil.codec import HilEncoder
 from px4_sim_ros.link.hil.link_state import HilParameters
+from px4_sim_ros.link.hil.odometry import odometry_message, read_odometry
+from px4_sim_ros.link.hil.sectors import sector_messages
 from px4_sim_ros.model.environment.geodesy import (
     GeodeticPosition,
     about_up,
     middle_of,
     place_in,
 )
-from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
+from px4_sim_ros.model.frames import flu_to_frd
+from px4_sim_ros.model.own_blocks import SCAN
 from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
-from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.timebase import US_PER_S, Arrivals
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
@@ -31,7 +33,7 @@ from px4_sim_ros.step.block import BlockConfiguration, Inputs
 TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
 
-# The messages of sensors that not every vehicle has: distance, optical flow, odometry.
+# The messages of sensors that not every vehicle has: distance, optical flow; see also `odometry`.
 #
 # What PX4 makes of each field was read from its sources: SimulatorMavlink.cpp, which takes the
 # messages, VehicleOpticalFlow.cpp and EKF2.
@@ -56,8 +58,6 @@ _NO_QUATERNION = (0.0, 0.0, 0.0, 0.0)
 
 _NO_FLOW, _BEST_FLOW = 0, 255
 _UNKNOWN_DISTANCE_M = -1.0
-
-_BEST_ODOMETRY = 100
 
 
 def distance_message(m: RangeMeasurement) -> mavlink.MAVLink_distance_sensor_message:
@@ -115,36 +115,6 @@ def flow_message(m: FlowMeasurement) -> mavlink.MAVLink_hil_optical_flow_message
     )
 
 
-def odometry_message(m: VisualOdometryMeasurement) -> mavlink.MAVLink_odometry_message:
-    """Return the ODOMETRY of a pose in NED and a velocity in body FRD, without rates."""
-    return mavlink.MAVLink_odometry_message(
-        m.time_us,
-        mavlink.MAV_FRAME_LOCAL_NED,
-        mavlink.MAV_FRAME_BODY_FRD,
-        *map(float32, enu_to_ned(m.position_enu)),
-        [float32(v) for v in quaternion_enu_flu_to_ned_frd(m.attitude)],
-        *map(float32, flu_to_frd(m.velocity_flu)),
-        math.nan,
-        math.nan,
-        math.nan,
-        _upper_triangle(m.position_variance, m.attitude_variance),
-        _upper_triangle(m.velocity_variance, math.nan),
-        0,
-        mavlink.MAV_ESTIMATOR_TYPE_VISION,
-        _BEST_ODOMETRY,
-    )
-
-
-def _upper_triangle(first: float, last: float) -> list[float]:
-    """Return a 6x6 covariance row by row from its diagonal: three equal ones, then three."""
-    triangle = [0.0] * 21
-    for i in (0, 6, 11):
-        triangle[i] = float32(first)
-    for i in (15, 18, 20):
-        triangle[i] = float32(last)
-    return triangle
-
-
 class HilFrames:
     """Turns the measurements of a step into the frames that an autopilot gets.
 
@@ -189,12 +159,23 @@ class HilFrames:
                 ('visual_odometry', 'visual_odometry', odometry_message)):
             if name in topics:
                 self._makers.append((name, kind, functools.partial(_frame, encoder, message_of)))
+        # What is a message already, of blocks that are added.
+        self._makers += [
+            (name, name, functools.partial(
+                _sector_frames if graph.topics[name].type == SCAN else _odometry_frame, encoder))
+            for name in topics if name in graph.own_topics]
         self.reset()
 
     def reset(self) -> None:
         """Forget what is on its way."""
         self._clock_us = 0              # of an autopilot that has got the last HIL_SENSOR
-        self._late_frames: dict[str, Arrivals[bytes]] = {}
+        # In the order in which they are sent.
+        self._late_frames: dict[str, Arrivals[bytes]] = {
+            name: self._arrivals(kind)
+            for name, kind in (*(maker[:2] for maker in self._makers), ('truth', 'truth'))}
+        self._kept_us = -1              # up to when the frames that come later are made
+        self.truth: Truth | None = None
+        """The true motion of the last HIL_SENSOR, whose frame is still to be made."""
         self._late_groups: dict[str, Arrivals[typing.Any]] = {
             topic: self._arrivals(kind) for topic, kind in self._groups.items()
             if self._delays_us[kind]}
@@ -208,6 +189,8 @@ class HilFrames:
         :param inputs: what was measured, by topic
         """
         frames = b''
+        if self.truth is not None:         # compiled code was to make it
+            self.make_truth()
         for late in self._late_frames.values():
             for frame in late.take(self._clock_us):
                 frames += frame
@@ -234,12 +217,20 @@ class HilFrames:
         """Return whether a measurement is in the frames of its own step."""
         return topic in self._groups and topic not in self._late_groups
 
+    def has_own_frame(self, topic: str) -> bool:
+        """Return whether a measurement becomes a frame of its own."""
+        return topic in self._late_frames
+
     def arrival_us(self) -> float:
-        """Return the time at which the next of what is late arrives, after the last HIL_SENSOR."""
-        arrivals_us = [arrival_us for late in self._late_frames.values()
-                       for arrival_us in late.times_us if arrival_us > self._clock_us]
-        return min([*arrivals_us, *(arrival_us for late in self._late_groups.values()
-                                    for arrival_us in late.times_us)], default=math.inf)
+        """Return the time of the next HIL_SENSOR that has a measurement that is late."""
+        return min((arrival_us for late in self._late_groups.values()
+                    for arrival_us in late.times_us), default=math.inf)
+
+    def frame_arrival_us(self) -> float:
+        """Return the time at which the next frame arrives, after the last HIL_SENSOR."""
+        return min((arrival_us for late in self._late_frames.values()
+                    for arrival_us in late.times_us if arrival_us > self._clock_us),
+                   default=math.inf)
 
     def holds(self, time_us: float) -> bool:
         """Return whether the HIL_SENSOR of a time has measurements that are late."""
@@ -265,12 +256,26 @@ class HilFrames:
         """The system and the component that send the frames."""
         return self._encoder.sender
 
+    def after_step(self, time_us: int, inputs: Inputs, sequence: int) -> bytes:
+        """Take in that the HIL_SENSOR of a time was sent; return the frames that come next.
+
+        They are kept until it is clear that the next step was taken.
+
+        :param inputs: what was measured in that step, by topic
+        :param sequence: the number of the next frame
+        """
+        self.take_steps(time_us, sequence)
+        self.keep(inputs)
+        self._kept_us = time_us
+        return self.late_frames()
+
     def take_steps(self, time_us: int, sequence: int) -> None:
-        """Take in that frames were sent up to a time, with those that arrived in the first step.
+        """Take in that frames were sent up to a time, with those that had arrived by then.
 
         :param sequence: the number of the next one
         """
-        self.drop_late_frames()
+        for late in self._late_frames.values():
+            late.take(time_us - self._step_us)
         self._clock_us, self._encoder.sequence = time_us, sequence
 
     # What comes later.
@@ -283,17 +288,24 @@ class HilFrames:
 
     def keep(self, inputs: Inputs) -> None:
         """Make the frames of a step that arrive in a later one: the autopilot works meanwhile."""
-        for name, kind, frame_of in self._makers:
+        if self._kept_us == self._clock_us:
+            return
+        for name, _, frame_of in self._makers:
             if name in inputs:
-                self._keep(name, kind, inputs[name].time_us, frame_of(inputs[name]))
+                value = inputs[name]
+                self._late_frames[name].put(
+                    self._clock_us if isinstance(value, bytes) else value.time_us, frame_of(value))
 
-    def keep_truth(self, truth: Truth) -> None:
-        """Make the frame of the true motion, which arrives in the next step."""
+    def make_truth(self) -> None:
+        """Make the frame of `truth`, if there is one; it arrives in the next step."""
+        truth, self.truth = self.truth, None
+        if truth is None:
+            return
         east, north, up = truth.position_enu
         latitude, longitude, half = place_in(self.square_at(east, north), east, north)
         truth = truth._replace(attitude=multiply(about_up(half), truth.attitude))
         origin, geoid_height_m = self.altitudes_m
-        self._keep('truth', 'truth', truth.time_us, self._encoder.truth(
+        self._late_frames['truth'].put(truth.time_us, self._encoder.truth(
             truth, GeodeticPosition(latitude, longitude, origin + up), geoid_height_m))
 
     def square_at(self, east_m: float, north_m: float) -> tuple[float, ...]:
@@ -301,11 +313,6 @@ class HilFrames:
         if self._square[:2] != middle_of(east_m, north_m):
             self._square = self._local_frame.square_at(east_m, north_m)
         return self._square
-
-    def _keep(self, name: str, kind: str, time_us: int, frame: bytes) -> None:
-        if name not in self._late_frames:
-            self._late_frames[name] = self._arrivals(kind)
-        self._late_frames[name].put(time_us, frame)
 
     def _with_late_groups(self, time_us: int, inputs: Inputs) -> dict[str, typing.Any]:
         """Return inputs with what arrives now in the place of what was measured now."""
@@ -323,3 +330,11 @@ def _frame(
     measurement: typing.Any,
 ) -> bytes:
     return encoder.frame(message_of(measurement))
+
+
+def _sector_frames(encoder: HilEncoder, scan: bytes) -> bytes:
+    return b''.join(map(encoder.frame, sector_messages(scan)))
+
+
+def _odometry_frame(encoder: HilEncoder, odometry: bytes) -> bytes:
+    return encoder.frame(odometry_message(read_odometry(odometry)))

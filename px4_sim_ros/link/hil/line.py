@@ -20,10 +20,14 @@ from px4_sim_ros.model.timebase import US_PER_S
 
 AUTOPILOTS_ON_LINES = 'udp:HOST:PORT', 'serial:DEVICE:BAUD'
 """How a line is named."""
-FIGURES = 'controls_interval_ms', 'controls_age_ms', 'round_trip_ms', 'late_controls'
-"""What is known of a line: intervals of controls by the controller's own clock, the age of those
-that have answered a step, and the way there and back, each as its median, 99th percentile and
-the greatest, in ms; and how many intervals are more than twice the mean."""
+MEASURED = 'controls_interval_ms', 'controls_age_ms', 'round_trip_ms'
+"""Durations that are measured on a line: intervals of controls by the controller's own clock, the
+age of those that have answered a step, and the way there and back. Each is its median, 99th
+percentile and the greatest, in ms, and a histogram."""
+FIGURES = (*MEASURED, *(name.replace('_ms', '_histogram') for name in MEASURED),
+           'late_controls', 'missed_periods')
+"""What is known of a line: besides how many intervals were more than twice the mean, and how
+many steps had their samples sent more than twice their period after those of the one before."""
 _SHAPE = re.compile(r'(udp):([^:]+):([0-9]{1,5})|(serial):(.+):([0-9]{1,7})')
 _BITS_OF_A_BYTE = 10             # with start and stop
 # A HIL_SENSOR each step, and as much again for all else.

@@ -55,13 +55,17 @@ class HilParameters(Parameters):
     shares_core: bool = parameter(
         'run the step on the core of an autopilot that goes before all else there, so that its'
         ' flights repeat bit for bit')
-    satellites: int = parameter('satellites that the GNSS receiver sees', minimum=0, maximum=254)
+    satellites: int = parameter('satellites that the GNSS receiver uses, without gnss_sky',
+                                minimum=0, maximum=254)
     start_utc: str = parameter(
         "UTC of the GNSS receiver at time 0, as 2026-06-01T12:00:00Z, which dates PX4's logs;"
         ' empty: the receiver does not know it', default='')
     line: str = parameter(
         'to a flight controller in HITL: udp:HOST:PORT or serial:DEVICE:BAUD; empty: an autopilot'
         ' connects', default='')
+    set_board: bool = parameter(
+        'sets parameters of that flight controller that do not fit HITL with the vehicle',
+        default=False)
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
@@ -73,6 +77,9 @@ class HilParameters(Parameters):
         if built.line and not is_line(built.line):
             raise ParameterError(f'{owner}.line = {shown(built.line)}: must be'
                                  f" {' or '.join(AUTOPILOTS_ON_LINES)}, or empty")
+        if built.set_board and not built.line:
+            raise ParameterError(f'{owner}.set_board = True: must be False, unless a flight'
+                                 ' controller is at the end of a line')
         try:
             if (built.start_utc_us or 1) <= 0:
                 raise ValueError

@@ -68,7 +68,7 @@ class Lockstep:
         self._mav = simulator_mavlink()
         self.report = LinkReport()
         self._matcher = ReplyMatcher(self.report.count)
-        self._server.count = self.report.count
+        self._server.count, self._server.remark = self.report.count, self.report.add_remark
         self._boot = Boot(server, parameters, self.record_nondeterminism)
         self._boot.has_own_agent = has_own_agent
         self._silence = Silence(server, ask)

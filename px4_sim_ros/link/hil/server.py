@@ -110,6 +110,8 @@ class HilServer:
             self._awake = WaitingAwake()
         self.count: Count = lambda trouble, sentence: None
         """Counts what is dropped, and who is refused."""
+        self.remark: typing.Callable[[str, str], None] = lambda kind, sentence: None
+        """Reports a sentence, once a connection and kind."""
         self._listener = bound_socket('TCP', host, port)
         self._listener.listen(1)
         self._listener.setblocking(False)

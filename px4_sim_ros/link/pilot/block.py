@@ -26,7 +26,12 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.scenario.situation import AutopilotState
-from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
+from px4_sim_ros.model.telemetry import (
+    AutopilotStatus,
+    Estimate,
+    SetPoint,
+    TelemetryListener,
+)
 from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
@@ -73,16 +78,40 @@ class PilotParameters(Parameters):
         return built
 
 
+class _Listener:
+    """Passes the telemetry of an autopilot on by way of `deliver`."""
+
+    def __init__(self, listener: TelemetryListener, deliver: typing.Callable[..., None]) -> None:
+        self._listener, self._deliver = listener, deliver
+
+    def on_estimate(self, estimate: Estimate) -> None:
+        self._deliver(self._listener.on_estimate, estimate)
+
+    def on_set_point(self, set_point: SetPoint) -> None:
+        self._deliver(self._listener.on_set_point, set_point)
+
+    def on_status(self, status: AutopilotStatus) -> None:
+        self._deliver(self._listener.on_status, status)
+
+    def on_text(self, time_us: int, text: str) -> None:
+        self._deliver(self._listener.on_text, time_us, text)
+
+
 class PilotBlock(Block):
     """Flies the mission of the world."""
+
+    is_pilot = True
 
     def __init__(self, configuration: BlockConfiguration[PilotParameters]) -> None:
         super().__init__(configuration)
         assert configuration.mission is not None, 'without one there is no pilot'
         self._parameters, self._mission = configuration.parameters, configuration.mission
         self._pilot: Pilot | None = None
+        self._listener: TelemetryListener | None = None
+        self._kept: list[tuple[typing.Callable[..., None], tuple[typing.Any, ...]]] | None = None
         self._is_station = self._parameters.speaks_as == _STATION
-        self._has_scenario = FAULTS in configuration.graph.nodes[configuration.name].inputs
+        self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
+        self._has_scenario = configuration.world.has_scenario
         self._begin()
         # What the host sets, before `reset`.
         self.on_event: typing.Callable[[Event], None] = lambda event: None
@@ -102,8 +131,10 @@ class PilotBlock(Block):
         self.close()
         self._begin()
         p = self._parameters
+        self._listener = None if self.telemetry is None else _Listener(
+            self.telemetry, self._deliver)
         self._pilot = Pilot(
-            p.instance, self._report, self.telemetry, _SYSTEM_TYPES[p.speaks_as],
+            p.instance, self._report, self._listener, _SYSTEM_TYPES[p.speaks_as],
             uploads=p.missions == UPLOADED)
         self._requests = Requests(self._pilot.link, self._pilot.console)
         self._course = self.course(self._pilot)
@@ -111,6 +142,30 @@ class PilotBlock(Block):
     def course(self, pilot: Pilot) -> Course[None]:
         """Return its course, which is resumed every 20 ms of simulated time until it ends."""
         return pilot.course(self._mission)
+
+    @property
+    def acts_within(self) -> bool:
+        """Whether it may act just now between two of several steps."""
+        return not (self.autopilot_is_here or self._is_station or self._is_by_hand
+                    or self._is_over or self._pilot is None)
+
+    def keep_reports(self) -> None:
+        """Report nothing before `pass_reports`."""
+        self._kept = []
+
+    def pass_reports(self, flush: typing.Callable[[], None]) -> None:
+        """Report what was kept, after `flush`, and then at once."""
+        kept, self._kept = self._kept, None
+        if kept:
+            flush()
+            for report, arguments in kept:
+                report(*arguments)
+
+    def _deliver(self, report: typing.Callable[..., None], *arguments: typing.Any) -> None:
+        if self._kept is None:
+            report(*arguments)
+        else:
+            self._kept.append((report, arguments))
 
     def begin_again(self, time_us: int) -> None:
         """Begin the mission again at another time than 0."""
@@ -140,7 +195,7 @@ class PilotBlock(Block):
         if self._is_station or self._is_by_hand or (
                 self._is_over and not (self._is_reported and self._goes_on)):
             return due_us
-        if self._is_over and not self._has_scenario:
+        if self._is_over and not self._has_faults:
             return _NEVER_US
         next_us = next_due_us(due_us - 1, _PERIOD_US)
         if not self.autopilot_is_here or self._wakes_s is None or (
@@ -161,13 +216,15 @@ class PilotBlock(Block):
             self._start_enu = self._start_enu or self._place_enu
         if self._is_station:
             link.wake_receiver()
-        faults: Faults = inputs[FAULTS] if self._has_scenario else ()
-        if self._has_scenario:
+        faults: Faults = inputs[FAULTS] if self._has_faults else ()
+        if self._has_faults:
             self._say(time_us, faults)
         if faults or self._is_by_hand:
             self._move_sticks(time_us, faults)
         if self._is_over and not self._has_scenario:
-            return self._after_end(time_us)
+            outputs = self._after_end(time_us)
+            if outputs is None or not self._has_faults:
+                return outputs
         if time_us <= self._begun_us + _OTHERS_STEPS * self.configuration.world.step_us:
             link.discard()
         elif is_due(time_us, _PERIOD_US):
@@ -177,11 +234,11 @@ class PilotBlock(Block):
             if not self._is_over:
                 self._go_on()
             self._look_for_others(time_us)
-            if self.telemetry is not None:
-                self._tell(self.telemetry, link, time_us)
-        if not self._has_scenario:
+            if self._listener is not None:
+                self._tell(self._listener, link, time_us)
+        if not self._has_faults:
             return {}
-        if self._is_over and not self._is_reported:
+        if self._is_over and self._has_scenario and not self._is_reported:
             self._after_end(time_us)
         return {AUTOPILOT_STATE: self._state_of(link)}
 
@@ -196,7 +253,7 @@ class PilotBlock(Block):
             listener.on_status(status)
         for text in link.texts:
             listener.on_text(time_us, text)
-        if not self._has_scenario:           # which takes them
+        if not self._has_faults:             # the scenario takes them
             link.texts.clear()
 
     def _say(self, time_us: int, faults: Faults) -> None:
@@ -265,7 +322,7 @@ class PilotBlock(Block):
             self._is_reported, self.over_us = True, time_us
             if self._failure:
                 self._tell_failure(time_us)
-            self.on_over(self._failure)
+            self._deliver(self.on_over, self._failure)
         return {} if self._goes_on else None
 
     @property
@@ -276,7 +333,7 @@ class PilotBlock(Block):
     def _tell_failure(self, time_us: int) -> None:
         """Tell why the mission was not flown: of a scenario that may be what is wanted."""
         if self._has_scenario:
-            self.on_event(Event(self._failure, time_us / US_PER_S))
+            self._deliver(self.on_event, Event(self._failure, time_us / US_PER_S))
         else:
             self.log(True, self._failure)
 
@@ -289,7 +346,7 @@ class PilotBlock(Block):
         self._items += event.ends_item
         if self._place_enu is not None and self._start_enu is not None:
             event = event._replace(place_enu=difference(self._place_enu, self._start_enu))
-        self.on_event(event)
+        self._deliver(self.on_event, event)
 
     def holds(self) -> str:
         """Return that the mission is over, if that holds the step."""

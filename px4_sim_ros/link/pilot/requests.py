@@ -13,7 +13,13 @@ import struct
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.link.fields import INT32_MAX, INT32_MIN, enum_name
+from px4_sim_ros.link.fields import (
+    INT32_MAX,
+    INT32_MIN,
+    enum_name,
+    packed_parameter,
+    parameter_value,
+)
 from px4_sim_ros.link.pilot.link import PilotLink
 from px4_sim_ros.link.pilot.scenario_mavlink import command_of
 from px4_sim_ros.model.faults.action import Fault
@@ -91,9 +97,10 @@ class Requests:
             if not value.is_integer() or not INT32_MIN <= value <= INT32_MAX:
                 self._close(request, 'it is of type INT32, a whole number')
                 return
-            value, = struct.unpack('<f', struct.pack('<i', int(value)))
+            value = int(value)
         name = parameter.name.encode()
-        link.send(link.mav.param_set_encode(link.system_id, _AUTOPILOT, name, value, kind))
+        link.send(link.mav.param_set_encode(
+            link.system_id, _AUTOPILOT, name, *packed_parameter(value)))
         link.send(link.mav.param_request_read_encode(link.system_id, _AUTOPILOT, name, -1))
 
     def look(self, time_us: int, *, stands_still: bool) -> None:
@@ -131,9 +138,7 @@ class Requests:
             self._close(request, enum_name('MAV_RESULT', result))
 
     def _take_value(self, message: mavlink.MAVLink_message) -> None:
-        kind, value = message.param_type, message.param_value
-        if kind == _INT32:
-            value, = struct.unpack('<i', struct.pack('<f', value))
+        kind, value = message.param_type, parameter_value(message)
         request = self._set_first(message.param_id)
         if request is None or request.parameter is None:
             return

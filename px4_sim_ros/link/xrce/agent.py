@@ -42,6 +42,11 @@ class Agent:
         self._addresses: dict[bytes, typing.Any] = {}          # by key
         self._messages: dict[bytes, list[Message]] = {}        # that were not taken, by key
 
+    @property
+    def number(self) -> int:
+        """The number of its socket."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Free the port."""
         self._socket.close()

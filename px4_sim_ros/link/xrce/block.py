@@ -8,13 +8,14 @@ step has come, before the next one begins; what is for PX4 is sent before the fr
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 import typing
 
 from px4_sim_ros.link.ports import LOCAL, check_port_is_free
 from px4_sim_ros.link.xrce.agent import Agent
 from px4_sim_ros.link.xrce.inbox import Awaited, Delivery, Inbox
-from px4_sim_ros.link.xrce.session import IDENTITY_BYTES, Refusal, Service, Topic
+from px4_sim_ros.link.xrce.session import IDENTITY_BYTES, Message, Refusal, Service, Topic
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
@@ -97,6 +98,17 @@ class Ros(typing.Protocol):
     def publish(self, topic: Topic, data: bytes) -> None:
         """Publish a message of PX4."""
 
+    @property
+    def heard(self) -> typing.Container[str]:
+        """The topics of PX4 to which nodes listen."""
+
+    @property
+    def is_spoken_to(self) -> bool:
+        """Whether nodes may send to PX4."""
+
+    def refresh(self) -> None:
+        """See now and then who listens, and who speaks."""
+
     def repeat(self, names: typing.Iterable[str]) -> None:
         """Publish the time and the last messages of topics of PX4 again."""
 
@@ -148,6 +160,9 @@ class Px4TopicsBlock(Block):
         self._made_known = 0                   # how many objects of PX4 ROS has heard of
         self._is_new = False                   # the last of them; who listens may not hear it yet
         self._time_us = 0                      # of the last step that is complete
+        self._begun_us = 0                     # of the last one that ROS knows of
+        self._untold: list[Message] = []       # of PX4, that end steps taken at once
+        self._nodes_heard = False              # something, since they were awaited last
         self._is_waiting = False
         self._repeats_at_s = 0.0               # wall time
         self._there_since_s = time.monotonic()
@@ -172,7 +187,7 @@ class Px4TopicsBlock(Block):
     def begin_again(self, time_us: int) -> None:
         """Wait for another PX4, while time runs on."""
         self.reset()
-        self._time_us = time_us
+        self._time_us, self._begun_us = time_us, time_us - self.configuration.world.step_us
 
     @property
     def agent(self) -> Agent:
@@ -185,11 +200,22 @@ class Px4TopicsBlock(Block):
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Hand over what is for PX4; None while something is awaited."""
         self._hear()            # what an autopilot on another core has said after its reply
-        if self.ros is not None:
-            self.ros.begin(time_us)
+        self.took_steps(time_us)
         self._repeats_at_s, self._has_said = time.monotonic() + _SAID_AFTER_S, False
         self._there_since_s = time.monotonic()
         return self._hand_over(time_us)
+
+    def next_act_us(self, due_us: int) -> int:
+        """Return when it hands over something next, as far as that is known.
+
+        What a node has heard it takes in while steps are taken one by one: the time at which it
+        acts does not come at once behind that.
+        """
+        if self.ros is None:
+            return sys.maxsize
+        if self._inbox.awaited:
+            return due_us if self._is_new or self._nodes_heard else self._inbox.next_act_us(due_us)
+        return due_us if self.ros.is_spoken_to else sys.maxsize
 
     def finish(self, time_us: int) -> Outputs | None:
         """Wait a while for what is awaited."""
@@ -232,6 +258,8 @@ class Px4TopicsBlock(Block):
                     self._let_go(self.ros.missing(lacking))
                 if self._is_waiting or self._is_new:
                     return None
+        if inbox.is_due(time_us):
+            self._nodes_heard = False
         for delivery in inbox.take(time_us):
             self._send(time_us, delivery)
         return {}
@@ -284,12 +312,50 @@ class Px4TopicsBlock(Block):
         self._time_us = time_us
         self._hear()
 
+    @property
+    def number(self) -> int:
+        """The number of the socket of PX4's client."""
+        return self.agent.number
+
+    def hear_ahead(self, time_us: int) -> bool:
+        """Do the same within steps taken at once; return whether they end, for a node to hear."""
+        self._time_us = time_us
+        self._untold += self.agent.take(self._parameters.instance)
+        session = self.agent.session(self._parameters.instance)
+        if self.ros is not None and (
+                (session is not None and session.created != self._made_known)
+                or any(self._is_heard(message) for message in self._untold)):
+            return True
+        self._tell()
+        return False
+
+    def took_steps(self, last_us: int) -> None:
+        """Let ROS know of the steps up to one, of which some may have been taken at once."""
+        if self.ros is not None:
+            step_us = self.configuration.world.step_us
+            for time_us in range(self._begun_us + step_us, last_us + 1, step_us):
+                self.ros.begin(time_us)
+            self.ros.refresh()
+        self._begun_us = last_us
+
+    def _is_heard(self, message: Message) -> bool:
+        """Return whether a node takes in a message of PX4."""
+        name = message.topic.name
+        return isinstance(message.topic, Service) or name in self._inbox.answered or (
+            self.ros is not None and name in self.ros.heard)
+
     def _hear(self) -> None:
-        agent, ros, answered = self.agent, self.ros, self._inbox.answered
-        messages = agent.take(self._parameters.instance)
+        self._untold += self.agent.take(self._parameters.instance)
+        self._tell()
+
+    def _tell(self) -> None:
+        ros, answered = self.ros, self._inbox.answered
+        messages, self._untold = self._untold, []
         if ros is not None:
             self._make_known(ros)
-        for topic, data, identity in messages:
+        for message in messages:
+            topic, data, identity = message
+            self._nodes_heard = self._nodes_heard or self._is_heard(message)
             if isinstance(topic, Service):
                 header = self._calls.pop(identity, None)
                 if ros is not None and header is not None:

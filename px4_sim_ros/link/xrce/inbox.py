@@ -9,6 +9,7 @@ a node has published before what was awaited is there by then.
 """
 from __future__ import annotations
 
+import sys
 import typing
 
 from px4_sim_ros.model.timebase import seconds_text
@@ -119,6 +120,18 @@ class Inbox:
         """Return whether a step waits for what is awaited."""
         return bool(self._awaited) and time_us > self._from_us and (
             bool(self._asked_us) or self._is_tick(time_us))
+
+    def next_act_us(self, due_us: int) -> int:
+        """Return the first step from a time on that may wait, as far as that is known now."""
+        if self._asked_us:
+            return due_us
+        begins_us = -(-max(self._from_us, self._step_us) // self._step_us) * self._step_us
+        if due_us <= begins_us:
+            return begins_us
+        if all(its.answers for its in self._awaited):
+            return sys.maxsize
+        multiple_us = ((due_us - self._step_us) // self._period_us + 1) * self._period_us
+        return -(-multiple_us // self._step_us) * self._step_us
 
     def _is_tick(self, time_us: int) -> bool:
         return any(not its.answers for its in self._awaited) and (

@@ -26,7 +26,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.jit.compiled import compiled
+from px4_sim_ros.jit.compiled import compiled, inlined
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Quaternion, Vector, vector
 from px4_sim_ros.model.rotation import from_rotation_vector, matrix, multiply, normalised, to_world
@@ -179,11 +179,14 @@ def _wheel(
 
 
 def contact_constants(
-    model: ContactModel, points_m: typing.Sequence[Vector],
+    model: ContactModel, points_m: typing.Sequence[Vector], *, has_plane: bool,
 ) -> dict[str, float]:
-    """Return the constants of the functions below, by name."""
+    """Return the constants of the functions below, by name.
+
+    :param has_plane: without one there is a height map, or nothing
+    """
     return {'stiffness_n_m': model.stiffness_n_m, 'damping_n_s_m': model.damping_n_s_m,
-            'reach_m': reach_m(points_m)}
+            'reach_m': reach_m(points_m) if has_plane else -math.inf, 'size_m': reach_m(points_m)}
 
 
 def no_anchors(feet: int) -> np.ndarray:
@@ -212,8 +215,6 @@ def contact_wrench(
     :param rotation: from body axes into those of the ground, as from `rotation.matrix`
     :param state: in which speeds of motors and angles of servos begin at `first`
     """
-    c = constants[0]
-    stiffness, damping = c.stiffness_n_m, c.damping_n_s_m
     x, y, z = position
     ux, uy, uz = velocity
     wx, wy, wz = _to_world(rotation, rate_flu)
@@ -223,23 +224,10 @@ def contact_wrench(
         depth = -(z + rz)
         if depth <= 0.0:
             continue
-        vx = ux + wy * rz - wz * ry
-        vy = uy + wz * rx - wx * rz
-        vz = uz + wx * ry - wy * rx
-        normal = stiffness * depth - damping * vz
-        if normal < 0.0:
-            normal = 0.0
-        px = py = 0.0
-        if not math.isnan(anchors[i, 0]):
-            px = stiffness * (x + rx - anchors[i, 0])
-            py = stiffness * (y + ry - anchors[i, 1])
-        if points[i, IS_WHEEL]:
-            px, py = _wheel_force(
-                points, i, rotation, state[first:], (px, py), (damping * vx, damping * vy),
-                damping, normal, rate_flu[2])
-        else:
-            px, py = -damping * vx - px, -damping * vy - py
-        px, py = _limited(px, py, points[i, FRICTION] * normal)
+        px, py, normal = foot_force(
+            constants, points, i, points[i, FRICTION], rotation, depth,
+            (ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx),
+            (x + rx - anchors[i, 0], y + ry - anchors[i, 1]), rate_flu[2], state[first:])
         fx += px
         fy += py
         fz += normal
@@ -247,6 +235,39 @@ def contact_wrench(
         ty += rz * px - rx * normal
         tz += rx * py - ry * px
     return fx, fy, fz, tx, ty, tz
+
+
+@inlined
+def foot_force(
+    constants: np.ndarray, points: np.ndarray, index: int, friction: float,
+    rotation: tuple[float, ...], depth_m: float, velocity: Vector, stretch_m: tuple[float, float],
+    yaw_rate_rad_s: float, actuators: np.ndarray,
+) -> Vector:
+    """Return the force on a foot or wheel in the ground, N, in axes whose z is the normal.
+
+    :param friction: coefficient
+    :param rotation: from body axes into these
+    :param velocity: of the foot, m/s, in these
+    :param stretch_m: along the ground, from its anchor to the foot; NaN: it has none
+    """
+    c = constants[0]
+    stiffness, damping = c.stiffness_n_m, c.damping_n_s_m
+    vx, vy, vz = velocity
+    normal = stiffness * depth_m - damping * vz
+    if normal < 0.0:
+        normal = 0.0
+    px = py = 0.0
+    if not math.isnan(stretch_m[0]):
+        px = stiffness * stretch_m[0]
+        py = stiffness * stretch_m[1]
+    if points[index, IS_WHEEL]:
+        px, py = _wheel_force(
+            points, index, rotation, actuators, (px, py), (damping * vx, damping * vy), damping,
+            normal, yaw_rate_rad_s)
+    else:
+        px, py = -damping * vx - px, -damping * vy - py
+    px, py = _limited(px, py, friction * normal)
+    return px, py, normal
 
 
 @compiled
@@ -268,17 +289,30 @@ def move_anchors(
         x, y = position[0] + rx, position[1] + ry
         if math.isnan(anchors[i, 0]):
             anchors[i, 0], anchors[i, 1] = x, y
-        # A spring never holds more than friction can: beyond that the foot slides.
-        longest = points[i, FRICTION] * depth
-        dx, dy = _limited(x - anchors[i, 0], y - anchors[i, 1], longest)
-        if points[i, IS_WHEEL]:
-            actuators = state[first:]
-            rim, is_driven = rim_speed_m_s(points, i, actuators)
-            dx, dy = _rolling(
-                dx, dy, heading(points, i, rotation, actuators),
-                (longest if abs(rim) < STANDING_M_S else 0.0) if is_driven
-                else points[i, ROLLING_RESISTANCE] * depth)
+        dx, dy = held_stretch(
+            points, i, points[i, FRICTION], rotation, depth,
+            (x - anchors[i, 0], y - anchors[i, 1]), state[first:])
         anchors[i, 0], anchors[i, 1] = x - dx, y - dy
+
+
+@inlined
+def held_stretch(
+    points: np.ndarray, index: int, friction: float, rotation: tuple[float, ...], depth_m: float,
+    stretch_m: tuple[float, float], actuators: np.ndarray,
+) -> tuple[float, float]:
+    """Return how much of its stretch the spring of a foot or wheel keeps, in axes of the ground.
+
+    It never holds more than friction can: beyond that the foot slides.
+    """
+    longest = friction * depth_m
+    dx, dy = _limited(stretch_m[0], stretch_m[1], longest)
+    if points[index, IS_WHEEL]:
+        rim, is_driven = rim_speed_m_s(points, index, actuators)
+        dx, dy = _rolling(
+            dx, dy, heading(points, index, rotation, actuators),
+            (longest if abs(rim) < STANDING_M_S else 0.0) if is_driven
+            else points[index, ROLLING_RESISTANCE] * depth_m)
+    return dx, dy
 
 
 @compiled

@@ -28,9 +28,24 @@ from px4_sim_ros.model.body.motion_memory import (
     VELOCITY,
     HeldInputs,
     Memory,
+    Z,
 )
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import AXIS_Z, SHAKING, THRUST
+from px4_sim_ros.model.body.scene_contact import (
+    ARE_HELD,
+    Touch,
+    Touches,
+    no_touches,
+    touched_names,
+)
+from px4_sim_ros.model.body.scene_start import (
+    begin_paths,
+    check_room,
+    footing,
+    raised_m,
+    velocities_of,
+)
 from px4_sim_ros.model.body.wheel_reader import WheelReader
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import DivergedError, RunError
@@ -50,10 +65,14 @@ from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import Environment
 
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
+
 _truth_of = fast_namedtuple(Truth)
 
 _NOTHING = (0.0, 0.0, 0.0)
 _SETTLING_US, _AT_REST = 20_000_000, 1e-6      # m/s and rad/s
+_SLID = 0.25           # of its size: what moves farther as it settles does not stand
 _EAST_DEG = 90.0       # the heading of body axes that are those of the world
 
 
@@ -62,12 +81,15 @@ class Dynamics:
 
     def __init__(
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
-        step_us: int, *, ground: bool = True, seed: int = 0,
+        step_us: int, *, ground: bool = True, seed: int = 0, begins_us: int = 0,
     ) -> None:
         """Stand on the ground where the parameters say, rotors still, the packs rested.
 
+        On an object that moves it stands as it would on one that does not, and moves with it.
+
         :param ground: without it the vehicle starts at the origin and falls for ever
         :param seed: of the shaking of rotors in their vortex rings
+        :param begins_us: when
         :raises ParameterError: the substeps do not fit into the step, or it cannot stand
         """
         parameters.check_step(step_us)
@@ -83,10 +105,16 @@ class Dynamics:
         self._packs = self._servos + len(vehicle.servos)
         self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
         self._cells_share = 1.0
-        self.time_us = 0
+        self.time_us = begins_us
         self.force_enu: Vector = _NOTHING
         """An external force on the centre of mass, N; zero unless it is set."""
-        slope = environment.ground
+        east_m, north_m = parameters.start_east_m, parameters.start_north_m
+        slope, scene = environment.ground, environment.scene if self._plant.has_scene else None
+        if scene and len(self._plant.paths):
+            begin_paths(self._plant, scene, parameters.integrator, begins_us)
+        under = scene and footing(self._plant, scene, slope, east_m, north_m)
+        if under:
+            slope = under.slope
         weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0) * slope.matrix[8]
         rest = stand(vehicle.contact_model, vehicle.all_points_m, weight) if (
             ground and weight) else Stand(0.0, (1.0, 0.0, 0.0, 0.0), ())
@@ -95,16 +123,18 @@ class Dynamics:
         """What held in the last step (wind, force, references), then the state at its end."""
         self._held = HeldInputs(
             memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
-            no_anchors(len(self._plant.feet)))
+            no_anchors(len(self._plant.feet)),
+            no_touches(len(self._plant.feet), has_scene=self._plant.has_scene, time_us=begins_us))
         self._held.references[:] = vehicle.rest
         self._bus = (0.0, 0.0)                 # voltage and current, with the last truth
         self.state = [
-            *slope.place_above(
-                parameters.start_east_m, parameters.start_north_m, rest.height_m), *_NOTHING,
+            *(under.place_above(rest.height_m) if under
+              else slope.place_above(east_m, north_m, rest.height_m)), *_NOTHING,
             *multiply(slope.attitude, multiply(
                 _level(parameters.start_heading_deg), rest.attitude)), *_NOTHING,
             *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
+        self._touches: Touches | None = None
         self._half_step_s = 0.5 * step_us / US_PER_S
         self.shaking = NoiseRows(len(vehicle.rotors), functools.partial(
             _shake, _shakings(parameters, vehicle, step_us, seed)))
@@ -123,13 +153,26 @@ class Dynamics:
             self._compile()
         is_rk4 = parameters.integrator == 'rk4'
         self._of_a_step = step_us // parameters.substeps / US_PER_S, parameters.substeps, is_rk4
-        advance = advance_of(memory, self._plant, self._held.anchors)
+        advance = advance_of(memory, self._plant, self._held)
         self._advance = functools.partial(advance, *self._of_a_step)
         self._set_outputs = functools.partial(advance, step_us / US_PER_S, 0, is_rk4)
         self._look = functools.partial(advance, 0.0, 0, is_rk4)
-        if ground and not slope.is_level:
-            self._settle(slope, functools.partial(
-                advance, self._of_a_step[0], _SETTLING_US // step_us * parameters.substeps, True))
+        settle = functools.partial(
+            advance, self._of_a_step[0], _SETTLING_US // step_us * parameters.substeps, True)
+        if scene and under:
+            self._stand_in(scene, weight / vehicle.contact_model.stiffness_n_m, settle,
+                           functools.partial(advance, 0.0, 1, is_rk4), is_flat=slope.is_level)
+            if moved := velocities_of(self._plant, under, self.time_us, tuple(
+                    self.state[POSITION]), tuple(self.state[ATTITUDE])):
+                self.state[VELOCITY], self.state[RATE] = moved
+            substep_s, substeps, _ = self._of_a_step
+            if self._adaptive is not None:
+                substep_s, substeps = step_us / US_PER_S, 1
+            self._touches = Touches(
+                self._held.touches, len(self._plant.feet), touched_names(scene), substep_s,
+                substeps)
+        elif ground and not slope.is_level:
+            self._settle(slope, settle)
         self.truth()
 
     def _settle(self, slope: Ground, advance: typing.Callable[[], int]) -> None:
@@ -138,12 +181,8 @@ class Dynamics:
         Without power and wind it comes to rest; it is then at the place of the start again, with
         the attitude and the stretched springs that it has found.
         """
-        memory, begun = self._memory, self._memory.all.copy()
-        self._hold(*_NOTHING, *_NOTHING, *self._held.references)
-        is_valid, found = advance(), self.state.copy()
-        memory.all[:] = begun
-        if is_valid and np.abs(found[VELOCITY]).max() < _AT_REST and (
-                np.abs(found[RATE]).max() < _AT_REST):
+        found = self._at_rest(advance)
+        if found is not None:
             east, north, height = to_body(
                 slope.matrix, difference(tuple(found[POSITION]), tuple(self.state[POSITION])))
             self._held.anchors[:] -= east, north
@@ -152,11 +191,52 @@ class Dynamics:
         else:
             self._held.anchors[:] = no_anchors(len(self._plant.feet))
 
+    def _at_rest(self, advance: typing.Callable[[], int]) -> np.ndarray | None:
+        """Return the state in which it comes to rest from here, and stay; None: in none."""
+        memory, begun = self._memory, self._memory.all.copy()
+        self._hold(*_NOTHING, *_NOTHING, *self._held.references)
+        is_valid, found = advance(), self.state.copy()
+        memory.all[:] = begun
+        is_at_rest = is_valid and np.abs(found[VELOCITY]).max() < _AT_REST and (
+            np.abs(found[RATE]).max() < _AT_REST)
+        return found if is_at_rest else None
+
+    def _stand_in(
+        self, scene: Scene, spring_m: float, settle: typing.Callable[[], int],
+        look_about: typing.Callable[[], int], *, is_flat: bool,
+    ) -> None:
+        """Stand on what is below, where that lets it come to rest; else begin to slide or tip.
+
+        :raises ParameterError: it would begin in an object
+        """
+        plant, begun = self._plant, self.state.copy()
+        self._held.touches[len(plant.feet), ARE_HELD] = 1.0
+        touches = self._held.touches.copy()
+        if plant.is_hilly:
+            begun[Z] += raised_m(plant, tuple(begun[POSITION]), tuple(begun[ATTITUDE]))
+        self.state[:] = begun
+        check_room(plant, scene, tuple(begun[POSITION]), tuple(begun[ATTITUDE]), spring_m)
+        look_about()
+        found = self._at_rest(settle) if plant.is_hilly or not is_flat else None
+        farthest_m = _SLID * self._plant.constants[0]['size_m']
+        if found is None or np.hypot(*(found - begun)[POSITION][:2]) > farthest_m:
+            self._held.touches[:] = touches
+        else:
+            begun[POSITION], begun[ATTITUDE] = found[POSITION], found[ATTITUDE]
+            self.state[:] = begun
+        look_about()
+        # What it does with the state is less than its last digit, and with the plane's anchors what
+        # the first step does.
+        self.state[:] = begun
+        self._held.anchors[:] = math.nan
+        self._held.touches[len(plant.feet), ARE_HELD] = 0.0
+
     def _compile(self) -> None:
         """Compile what an integrator calls that chooses its steps."""
         x = self.state.copy()
         derivative(x, self._plant, self._held)
-        project_state(x, self._plant, self.anchors.copy())
+        project_state(x, self._plant, self._held._replace(
+            anchors=self.anchors.copy(), touches=self._held.touches.copy()), 0.0)
         turn_rotors(self._memory.rotor_angles_rad.copy(), x, self._half_step_s)
 
     @property
@@ -212,14 +292,20 @@ class Dynamics:
         return self._adaptive is None and self._center is _NOTHING
 
     @property
-    def arrays(self) -> tuple[Memory, Plant, np.ndarray]:
-        """Its memory, its plant and the anchors of its feet, which stay where they are."""
-        return self._memory, self._plant, self._held.anchors
+    def arrays(self) -> tuple[Memory, Plant, HeldInputs]:
+        """Its memory, its plant and what it holds, all of which stay where they are."""
+        return self._memory, self._plant, self._held
 
     @property
     def substeps(self) -> tuple[float, int, bool]:
         """Their length (s), how many a step has, and whether they are those of `rk4`."""
         return self._of_a_step
+
+    def touches(self) -> list[Touch]:
+        """Return the contacts with objects that have begun since the last call."""
+        if self._touches is None:
+            return []
+        return self._touches.take(self.time_us, self._step_us)
 
     def take_steps(self, steps: int, *, is_valid: bool = True) -> Truth:
         """Take in that compiled code has taken steps in the memory; return the motion now.
@@ -240,7 +326,7 @@ class Dynamics:
         memory = self._memory
         turn_rotors(memory.rotor_angles_rad, memory.state, self._half_step_s)
         memory.state[:] = integrator.advance(f, memory.state, self._step_us)
-        project_state(memory.state, self._plant, self._held.anchors)
+        project_state(memory.state, self._plant, self._held, self._step_us / US_PER_S)
         turn_rotors(memory.rotor_angles_rad, memory.state, self._half_step_s)
 
     def _diverged(self) -> DivergedError:

@@ -36,11 +36,12 @@ def euler_in_place(
 ) -> None:
     """Advance a state by a step of `h` seconds in place, first order (explicit Euler).
 
-    :param set_rates: sets the derivative: `set_rates(rates, x, *held)`
+    :param set_rates: sets the derivative so many seconds after the begin of the step:
+        `set_rates(rates, x, ahead_s, *held)`
     :param work: (`WORK_ROWS`, n), what is in it does not matter
     """
     rates = work[0]
-    set_rates(rates, x, *held)
+    set_rates(rates, x, 0.0, *held)
     for i in range(len(x)):
         x[i] += h * rates[i]
 
@@ -54,16 +55,16 @@ def rk4_in_place(
     """
     k1, k2, k3, k4, between = work[0], work[1], work[2], work[3], work[4]
     half, sixth = 0.5 * h, h / 6.0
-    set_rates(k1, x, *held)
+    set_rates(k1, x, 0.0, *held)
     for i in range(len(x)):
         between[i] = x[i] + half * k1[i]
-    set_rates(k2, between, *held)
+    set_rates(k2, between, half, *held)
     for i in range(len(x)):
         between[i] = x[i] + half * k2[i]
-    set_rates(k3, between, *held)
+    set_rates(k3, between, half, *held)
     for i in range(len(x)):
         between[i] = x[i] + h * k3[i]
-    set_rates(k4, between, *held)
+    set_rates(k4, between, h, *held)
     for i in range(len(x)):
         x[i] += sixth * (k1[i] + 2.0 * (k2[i] + k3[i]) + k4[i])
 
@@ -85,7 +86,7 @@ def _on_a_copy(
     method: typing.Callable[[SetRates, State, float, np.ndarray], None], f: Derivative, x: State,
     h: float,
 ) -> State:
-    def set_rates(rates: State, x: State) -> None:
+    def set_rates(rates: State, x: State, ahead_s: float) -> None:
         rates[:] = f(x)
 
     after = np.array(x, float)

@@ -62,10 +62,12 @@ from px4_sim_ros.model.body.rotors import (
     spin_up,
     wrench,
 )
+from px4_sim_ros.model.body.scene_contact import move_touches, scene_wrench
 from px4_sim_ros.model.body.surfaces import surface_wrench
 from px4_sim_ros.model.body.wheel_motion import turn_wheels
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.scene.height_map import has_map, height_and_normal
 
 # Rotors that servos tilt: where they point to now, and what their spin does to the body.
 #
@@ -132,7 +134,8 @@ _rk4 = compiled(integrators.rk4_in_place, inline=True)
 @compiled
 def advance(
     memory: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
-    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, anchors: np.ndarray,
+    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, shapes: np.ndarray,
+    relief: np.ndarray, paths: np.ndarray, anchors: np.ndarray, touches: np.ndarray,
     work: np.ndarray, imu: np.ndarray, substep_s: float, substeps: int, is_rk4: bool,
 ) -> bool:
     """Integrate a state over equal substeps by `rk4` or `euler`, and set the outputs.
@@ -146,21 +149,22 @@ def advance(
         acceleration in FLU, voltage (V) and current (A) of the bus, out of all packs, 1 if a rotor
         is in its vortex ring, and the current (A) out of each pack
     :param anchors: of the feet
+    :param touches: of the feet in a scene
     :param imu: numbers of an IMU, see `felt`; none: what it would read is not wanted
     :param substep_s: length of a substep, s
     :param substeps: with none the state is as it was, or integrated by another method: wheels
         turn for the length of one
     :return: whether the state is within all bounds
     """
-    plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
+    plant = Plant(constants, rotors, surfaces, actuators, packs, feet, shapes, relief, paths)
     state_at, angles_at, outputs_at = _layout(len(rotors), len(actuators), len(packs))
     x, angles_rad = memory[state_at:angles_at], memory[angles_at:outputs_at]
-    held = HeldInputs(memory[6:state_at], memory[:3], memory[3:6], anchors)
+    held = HeldInputs(memory[6:state_at], memory[:3], memory[3:6], anchors, touches)
     integrate(x, angles_rad, plant, held, work, substep_s, substeps, is_rk4)
     _set_outputs(memory[outputs_at:], x, plant, held)
     wheels = memory[outputs_at + OUTPUTS + len(packs):]
     if len(wheels):
-        _turn_wheels(wheels, x, plant, substep_s * max(1, substeps))
+        _turn_wheels(wheels, x, plant, touches, substep_s * max(1, substeps))
     if len(imu):
         feel(imu, x, memory[outputs_at:], constants)
     return _is_bounded(x)
@@ -181,7 +185,7 @@ def integrate(
             _rk4(_set_rates, x, substep_s, work, (plant, held))
         else:
             _euler(_set_rates, x, substep_s, work, (plant, held))
-        project_state(x, plant, held.anchors)
+        project_state(x, plant, held, substep_s)
         turn_rotors(angles_rad, x, 0.5 * substep_s)
 
 
@@ -189,7 +193,7 @@ def integrate(
 def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs) -> None:
     rotors, actuators, packs = plant.rotors, plant.actuators, plant.packs
     r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
-    acceleration, angular_acceleration, voltage = _accelerations(x, plant, held)
+    acceleration, angular_acceleration, voltage = _accelerations(x, plant, held, 0.0)
     current = 0.0
     if len(packs):
         charges = x[ROTORS + len(rotors) + len(actuators):]
@@ -207,12 +211,16 @@ def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInp
 
 
 @compiled
-def _turn_wheels(wheels: np.ndarray, x: np.ndarray, plant: Plant, duration_s: float) -> None:
+def _turn_wheels(
+    wheels: np.ndarray, x: np.ndarray, plant: Plant, touches: np.ndarray, duration_s: float,
+) -> None:
     place, velocity, turn = _over_ground(
         plant.constants, (x[X], x[Y], x[Z]), (x[VX], x[VY], x[VZ]),
         _matrix((x[QW], x[QX], x[QY], x[QZ])))
-    turn_wheels(wheels, plant.feet, place, velocity, turn, (x[WX], x[WY], x[WZ]),
-                x[ROTORS + len(plant.rotors):], duration_s)
+    if has_map(plant.relief):       # there is no plane to be on
+        place = place[0], place[1], math.inf
+    turn_wheels(wheels, plant.feet, plant.shapes, touches, _slope(plant.constants), place,
+                velocity, turn, (x[WX], x[WY], x[WZ]), x[ROTORS + len(plant.rotors):], duration_s)
 
 
 @compiled
@@ -241,13 +249,15 @@ def turn_rotors(angles_rad: np.ndarray, x: np.ndarray, duration_s: float) -> Non
 def derivative(x: np.ndarray, plant: Plant, held: HeldInputs) -> np.ndarray:
     """Return the derivative of the state."""
     rates = np.empty(len(x))
-    _set_rates(rates, x, plant, held)
+    _set_rates(rates, x, 0.0, plant, held)
     return rates
 
 
 @compiled
-def _set_rates(rates: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs) -> None:
-    acceleration, angular_acceleration, voltage = _accelerations(x, plant, held)
+def _set_rates(
+    rates: np.ndarray, x: np.ndarray, ahead_s: float, plant: Plant, held: HeldInputs,
+) -> None:
+    acceleration, angular_acceleration, voltage = _accelerations(x, plant, held, ahead_s)
     qw, qx, qy, qz, wx, wy, wz = x[QW], x[QX], x[QY], x[QZ], x[WX], x[WY], x[WZ]
     rates[X], rates[Y], rates[Z] = x[VX], x[VY], x[VZ]
     rates[VX], rates[VY], rates[VZ] = acceleration
@@ -270,18 +280,24 @@ def _set_rates(rates: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs)
 
 
 @compiled
-def project_state(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
+def project_state(x: np.ndarray, plant: Plant, held: HeldInputs, step_s: float) -> None:
     """Project an integrated state onto its constraints, in place.
 
     The attitude gets unit length, charges are clamped to 0..1, and the anchors of the feet follow.
+
+    :param step_s: over which it was integrated, s
     """
     attitude = _normalised((x[QW], x[QX], x[QY], x[QZ]))
     x[QW], x[QX], x[QY], x[QZ] = attitude
     first_actuator = ROTORS + len(plant.rotors)
     clamp_charges(x, first_actuator + len(plant.actuators))
+    r = _matrix(attitude)
     place, _, turn = _over_ground(
-        plant.constants, (x[X], x[Y], x[Z]), (x[VX], x[VY], x[VZ]), _matrix(attitude))
-    move_anchors(plant.constants, plant.feet, anchors, place, turn, x, first_actuator)
+        plant.constants, (x[X], x[Y], x[Z]), (x[VX], x[VY], x[VZ]), r)
+    move_anchors(plant.constants, plant.feet, held.anchors, place, turn, x, first_actuator)
+    if len(held.touches):
+        move_touches(plant.constants, plant.feet, plant.shapes, plant.relief, plant.paths,
+                     held.touches, (x[X], x[Y], x[Z]), r, x[first_actuator:], step_s)
 
 
 @compiled
@@ -292,11 +308,9 @@ def _over_ground(
 
     Those of level ground are the world's.
     """
-    c = constants[0]
-    if not c.is_sloping:
+    if not constants[0].is_sloping:
         return place, velocity, turn
-    slope = (c.slope_0, c.slope_1, c.slope_2, c.slope_3, c.slope_4, c.slope_5, c.slope_6,
-             c.slope_7, c.slope_8)
+    slope = _slope(constants)
     # The columns of the rotation are the body's axes.
     xx, xy, xz = _to_body(slope, (turn[0], turn[3], turn[6]))
     yx, yy, yz = _to_body(slope, (turn[1], turn[4], turn[7]))
@@ -306,12 +320,34 @@ def _over_ground(
 
 
 @compiled
+def _slope(constants: np.ndarray) -> tuple[float, ...]:
+    """Return the rotation from axes of the ground into those of the world."""
+    c = constants[0]
+    return (c.slope_0, c.slope_1, c.slope_2, c.slope_3, c.slope_4, c.slope_5, c.slope_6,
+            c.slope_7, c.slope_8)
+
+
+@compiled
+def _above_map(
+    relief: np.ndarray, place: Vector, turn: tuple[float, ...],
+) -> tuple[float, float, float, float]:
+    """Return how high a place is over a height map, m, and its normal in body axes."""
+    height, nx, ny, nz = height_and_normal(relief, place[0], place[1])
+    if math.isnan(height):
+        return OUT_OF_GROUND_EFFECT
+    nx, ny, up = _to_body(turn, (nx, ny, nz))
+    return (place[2] - height) * nz, nx, ny, up
+
+
+@compiled
 def _accelerations(
-    x: np.ndarray, plant: Plant, held: HeldInputs,
+    x: np.ndarray, plant: Plant, held: HeldInputs, ahead_s: float,
 ) -> tuple[Vector, Vector, float]:
     """Return acceleration in ENU, angular acceleration in FLU, and the voltage of the bus in V.
 
     In the table of rotors are then their own accelerations.
+
+    :param ahead_s: how long after the begin of the integration step it is, s
     """
     constants, rotors, feet, packs = plant.constants, plant.rotors, plant.feet, plant.packs
     first_actuator = ROTORS + len(rotors)
@@ -326,6 +362,8 @@ def _accelerations(
     airspeed = ax, ay, az = _to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
     place, velocity, turn = _over_ground(constants, (x[X], x[Y], height), (vx, vy, vz), r)
     above_ground = (place[2], turn[6], turn[7], turn[8]) if len(feet) else OUT_OF_GROUND_EFFECT
+    if has_map(plant.relief):
+        above_ground = _above_map(plant.relief, (x[X], x[Y], height), r)
     hx = hy = hz = 0.0
     if c.tilts:
         hx, hy, hz = tilt(
@@ -358,6 +396,13 @@ def _accelerations(
         if c.is_sloping:
             cx, cy, cz = _to_world(r, _to_body(turn, (cx, cy, cz)))
         fx, fy, fz = fx + cx, fy + cy, fz + cz
+    if len(held.touches):
+        cx, cy, cz, lx, ly, lz = scene_wrench(
+            constants, feet, plant.shapes, plant.relief, plant.paths, held.touches,
+            (x[X], x[Y], height), (vx, vy, vz), r, rate, x[first_actuator:], ahead_s)
+        fx, fy, fz = fx + cx, fy + cy, fz + cz
+        lx, ly, lz = _to_body(r, (lx, ly, lz))
+        tx, ty, tz = tx + lx, ty + ly, tz + lz
     if c.is_twisted:
         tx, ty, tz = tx + c.torque_x_n_m, ty + c.torque_y_n_m, tz + c.torque_z_n_m
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)

@@ -13,7 +13,7 @@ from px4_sim_ros.jit import machine_code
 from px4_sim_ros.jit.code_cache import IS_PLAIN, MOTION
 from px4_sim_ros.model.body.felt import NO_IMU
 from px4_sim_ros.model.body.motion import advance
-from px4_sim_ros.model.body.motion_memory import Memory
+from px4_sim_ros.model.body.motion_memory import HeldInputs, Memory
 from px4_sim_ros.model.body.plant import Plant
 
 Advance = typing.Callable[[float, int, bool], int]
@@ -23,11 +23,12 @@ It returns 0 if the state is not within all bounds.
 """
 
 
-def advance_of(memory: Memory, plant: Plant, anchors: np.ndarray) -> Advance:
+def advance_of(memory: Memory, plant: Plant, held: HeldInputs) -> Advance:
     """Return `motion.advance` for these arrays, which have to stay where they are."""
     if IS_PLAIN:
-        return functools.partial(advance, memory.all, *plant, anchors, memory.work, NO_IMU)
-    where = arguments(memory, plant, anchors, NO_IMU)
+        return functools.partial(advance, memory.all, *plant, held.anchors, held.touches,
+                                 memory.work, NO_IMU)
+    where = arguments(memory, plant, held, NO_IMU)
     # Of Python's own: another thread gets the interpreter before or after it, not meanwhile.
     kind = ctypes.PYFUNCTYPE(
         ctypes.c_int64, *map(type, where), ctypes.c_double, ctypes.c_int64, ctypes.c_int64)
@@ -35,11 +36,11 @@ def advance_of(memory: Memory, plant: Plant, anchors: np.ndarray) -> Advance:
 
 
 def arguments(
-    memory: Memory, plant: Plant, anchors: np.ndarray, imu: np.ndarray,
+    memory: Memory, plant: Plant, held: HeldInputs, imu: np.ndarray,
 ) -> tuple[typing.Any, ...]:
     """Return the first arguments of the machine code: where these arrays are, and their shapes."""
-    tables = (memory.all, plant.rotors, plant.surfaces, plant.actuators, plant.feet, anchors,
-              memory.work, imu)
+    tables = (memory.all, plant.rotors, plant.surfaces, plant.actuators, plant.feet, held.anchors,
+              memory.work, imu, plant.shapes, held.touches, plant.relief, plant.paths)
     assert all(array.flags.c_contiguous for array in (*tables, plant.constants, plant.packs))
     shape = [n for table in tables for n in table.shape] + [len(plant.packs)]
     # Few arguments: each takes its time in each step.
@@ -66,8 +67,10 @@ def _address(constants: np.dtype[typing.Any], pack: np.dtype[typing.Any]) -> int
             return advance(
                 carray(where[0], shape[0]), carray(constants, 1),
                 carray(where[1], (shape[1], shape[2])), carray(where[2], (shape[3], shape[4])),
-                carray(where[3], (shape[5], shape[6])), carray(packs, shape[14]),
-                carray(where[4], (shape[7], shape[8])), carray(where[5], (shape[9], shape[10])),
+                carray(where[3], (shape[5], shape[6])), carray(packs, shape[20]),
+                carray(where[4], (shape[7], shape[8])), carray(where[8], (shape[14], shape[15])),
+                carray(where[10], shape[18]), carray(where[11], shape[19]),
+                carray(where[5], (shape[9], shape[10])), carray(where[9], (shape[16], shape[17])),
                 carray(where[6], (shape[11], shape[12])), carray(where[7], shape[13]), substep_s,
                 substeps, is_rk4 != 0)
 

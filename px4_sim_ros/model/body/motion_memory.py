@@ -35,6 +35,7 @@ class HeldInputs(typing.NamedTuple):
     wind_enu: np.ndarray           # (3,), m/s
     force_enu: np.ndarray          # (3,), N, on the centre of mass, added to all others
     anchors: np.ndarray            # (feet, 2), m, where feet hold on to the ground
+    touches: np.ndarray            # of `no_touches`: what feet hold on to in a scene
 
 
 class Memory:

@@ -13,9 +13,13 @@ from px4_sim_ros.model.body.alterations import UNALTERED, Alterations, loaded
 from px4_sim_ros.model.body.battery import packs_on_a_bus
 from px4_sim_ros.model.body.contact import contact_constants, foot_table, reach_m
 from px4_sim_ros.model.body.rotors import RotorSet
+from px4_sim_ros.model.body.scene_contact import contact_rows
 from px4_sim_ros.model.body.surfaces import surface_table
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.scene.height_map import ROWS, relief_of
+from px4_sim_ros.model.scene.moving import paths_of
+from px4_sim_ros.model.scene.shapes import shapes_of
 from px4_sim_ros.model.vehicle.elements import Motor, Servo
 from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -61,11 +65,16 @@ class Plant(typing.NamedTuple):
     actuators: np.ndarray          # of `actuator_table`
     packs: np.ndarray              # of `packs_on_a_bus`; none: the bus has its nominal voltage
     feet: np.ndarray               # of `foot_table`; none: there is no ground
+    shapes: np.ndarray             # of `contact_rows`: what stands in the world
+    relief: np.ndarray             # of `relief_of`; without a map the ground is a plane
+    paths: np.ndarray              # of `paths_of`; empty where nothing moves
 
     @classmethod
     def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
         """Return a vehicle over the ground, or without any."""
         body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
+        scene = environment.scene if ground else None
+        relief = relief_of(scene)
         indices = vehicle.actuator_indices
         rotors = RotorSet(
             vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None,
@@ -74,7 +83,8 @@ class Plant(typing.NamedTuple):
             record(
                 **rotors.constants, tilts=any(rotor.tilted_by for rotor in vehicle.rotors),
                 **contact_constants(
-                    vehicle.contact_model, vehicle.all_points_m if ground else ()),
+                    vehicle.contact_model, vehicle.all_points_m if ground else (),
+                    has_plane=not (scene and scene.ground)),
                 **_load(body, UNALTERED), **_slope(environment.ground),
                 linear_drag_n_s_m=body.linear_drag_n_s_m,
                 quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
@@ -92,7 +102,18 @@ class Plant(typing.NamedTuple):
             actuator_table(vehicle.motors, vehicle.servos), packs_on_a_bus(battery),
             foot_table(vehicle.contact_model.friction_coefficient, *(
                 (vehicle.contact_points_m, vehicle.wheels, indices, vehicle.hull_points_m)
-                if ground else ((),))))
+                if ground else ((),))),
+            contact_rows(shapes_of(scene) if scene else ()), relief, paths_of(scene))
+
+    @property
+    def has_scene(self) -> bool:
+        """Whether there is more to touch than a plane."""
+        return bool(len(self.shapes) or len(self.relief))
+
+    @property
+    def is_hilly(self) -> bool:
+        """Whether its ground is a height map."""
+        return bool(len(self.relief) and self.relief[ROWS])
 
     def copy(self) -> Plant:
         """Return another one that is equal."""
@@ -115,8 +136,10 @@ class Plant(typing.NamedTuple):
             if len(table):
                 moved[:, :3] = table[:, :3] - center
         if len(self.feet):
-            self.constants['reach_m'] = reach_m(
+            self.constants['size_m'] = reach_m(
                 [(x, y, z) for x, y, z in self.feet[:, :3].tolist()])
+            if not self.is_hilly:
+                self.constants['reach_m'] = self.constants['size_m']
         return center
 
 

@@ -30,6 +30,16 @@ class GeodeticPosition:
     ellipsoid_altitude_m: float
 
 
+def geocentric_m(place: GeodeticPosition) -> tuple[float, float]:
+    """Return how far a position is from the axis of the Earth, and from its equator, m."""
+    latitude = math.radians(place.latitude_deg)
+    sine, cosine = math.sin(latitude), math.cos(latitude)
+    ratio = (_SEMI_MINOR_AXIS_M / _SEMI_MAJOR_AXIS_M) ** 2
+    across_m = _SEMI_MAJOR_AXIS_M / math.sqrt(cosine * cosine + ratio * sine * sine)
+    return ((across_m + place.ellipsoid_altitude_m) * cosine,
+            (ratio * across_m + place.ellipsoid_altitude_m) * sine)
+
+
 @dataclasses.dataclass(frozen=True)
 class LocalFrame:
     """East and north on a map around `origin`, and up from its altitude.
@@ -67,9 +77,9 @@ class LocalFrame:
         x, y, z = vector_map
         return cosine * x - sine * y, cosine * y + sine * x, z
 
-    def turn_to_place(self, place: GeodeticPosition) -> Quaternion:
-        """Return the rotation that turns as `turned_to_place` does."""
-        return about_up(0.5 * math.atan2(*self._north_at(place)))
+    def half_turn_at(self, place: GeodeticPosition) -> float:
+        """Return half the angle by which `turned_to_place` turns, rad."""
+        return 0.5 * math.atan2(*self._north_at(place))
 
     def _north_at(self, place: GeodeticPosition) -> tuple[float, float]:
         """Return how far east and north on the map true north of a place points, of length 1."""
@@ -86,7 +96,7 @@ class LocalFrame:
 
         :return: its middle (east, north, m), then for each of its middle, its corners and the
             middles of its sides, from west to east and there from south to north: latitude (deg),
-            longitude (deg), half the angle of `turn_to_place` (rad)
+            longitude (deg), `half_turn_at` (rad)
         """
         east, north = middle_of(east_m, north_m)
         numbers = [east, north]
@@ -99,7 +109,7 @@ class LocalFrame:
                 numbers += [
                     place.latitude_deg,
                     longitude + math.remainder(place.longitude_deg - longitude, 360.0),
-                    0.5 * math.atan2(*self._north_at(place))]
+                    self.half_turn_at(place)]
         return tuple(numbers)
 
     @functools.cached_property
@@ -123,7 +133,7 @@ def middle_of(east_m: float, north_m: float) -> tuple[float, float]:
 
 
 def place_in(square: typing.Any, east_m: float, north_m: float) -> tuple[float, float, float]:
-    """Return latitude (deg), longitude (deg) and half the angle of `turn_to_place` (rad).
+    """Return latitude (deg), longitude (deg) and `half_turn_at` (rad).
 
     They are interpolated by the parabolas through the nine places of a square: up to a latitude of
     80 degrees that is less than 1e-7 m off. Compiled code has no PROJ.

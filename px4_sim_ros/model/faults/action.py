@@ -29,6 +29,8 @@ class Subject(typing.NamedTuple):
 
     vehicle: Vehicle
     blocks: typing.Collection[str]         # of the graph
+    has_scene: bool = False
+    added: typing.Collection[str] = ()     # those of the blocks that are the user's
 
 
 class ActionContext(typing.NamedTuple):

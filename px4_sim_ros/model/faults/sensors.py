@@ -18,7 +18,7 @@ from px4_sim_ros.model.faults.channels import (
 )
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import number, parameter
-from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
+from px4_sim_ros.model.sensors.gnss import GnssMeasurement
 from px4_sim_ros.model.timebase import US_PER_S, kind_and_index
 
 _Change = typing.Callable[[int, Numbers], Numbers]
@@ -37,7 +37,7 @@ class SensorAction(Action):
 
     def check(self, owner: str, subject: Subject) -> None:
         """Check that there is such a sensor."""
-        sensors = [name for name in subject.blocks if channels_of(name)]
+        sensors = [name for name in subject.blocks if channels_of(name) or name in subject.added]
         if self.sensor not in sensors:
             raise ParameterError(
                 f'{owner}.sensor = {shown(self.sensor)}: there is no such sensor in this run'
@@ -104,6 +104,10 @@ class ChannelAction(SensorAction):
         """Check that the sensor has such a channel, with as many axes."""
         super().check(owner, subject)
         channels = channels_of(self.sensor)
+        if not channels:
+            raise ParameterError(
+                f'{owner}.sensor = {shown(self.sensor)}: is a block that is added, of which no'
+                ' channels are known: it must be one for sensor_off, sensor_frozen or sensor_delay')
         if self.channel not in channels and (self.channel or len(channels) > 1):
             raise ParameterError(f'{owner}.channel = {shown(self.channel)}: must be one of'
                                  f" {', '.join(channels)}")
@@ -288,7 +292,7 @@ class GnssDenied(ReceiverAction):
         def effect(time_us: int, measurement: GnssMeasurement) -> GnssMeasurement:
             nonlocal held
             held = held or measurement
-            return held._replace(time_us=time_us, fix_type=FixType.NONE)
+            return held.lost(time_us)
         return effect
 
 

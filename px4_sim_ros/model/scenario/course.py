@@ -27,13 +27,17 @@ class Course:
     """The state of a scenario in one flight."""
 
     def __init__(
-        self, scenario: Scenario, report: typing.Callable[[Happening], None],
+        self, scenario: Scenario | None, report: typing.Callable[[Happening], None],
+        clear_m: typing.Callable[[Vector, int], float] | None = None,
     ) -> None:
         """Begin before the first step.
 
+        :param scenario: None: nothing happens by itself, and it has no end
         :param report: called with what is done
+        :param clear_m: see `Situation`; None: there is no scene
         """
-        self._report = report
+        self._report, self._clear_m = report, clear_m
+        self._is_endless, scenario = scenario is None, scenario or Scenario('')
         self._pending = list(scenario.events)
         self._end: End | None = scenario.end
         self._note_awaited()
@@ -73,7 +77,7 @@ class Course:
         """Return the actions in force from this time on."""
         self._start_enu = self._start_enu or truth.position_enu
         situation = self.situation = Situation(
-            time_us, truth, self._start_enu, battery, autopilot, self._begun_us)
+            time_us, truth, self._start_enu, battery, autopilot, self._begun_us, self._clear_m)
         self._end_what_is_over(time_us)
         for answer in autopilot.answers:
             self._take(answer, time_us)
@@ -173,7 +177,7 @@ class Course:
     def _has_ended(self, situation: Situation) -> bool:
         end, now_us = self._end, situation.time_us
         if end is None:
-            return situation.autopilot.is_over
+            return situation.autopilot.is_over and not self._is_endless
         if end.when is not None and end.when.look(situation).holds:
             return True
         if end.at_us is not None:

@@ -17,14 +17,15 @@ from px4_sim_ros.model.faults.actions import (
 )
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.own_blocks import Entry, read_entries
-from px4_sim_ros.model.parameters import number, unknown_key_error
-from px4_sim_ros.model.scenario.condition import Condition, read_condition
+from px4_sim_ros.model.parameters import list_of, mapping_of, number
+from px4_sim_ros.model.scenario.condition import Between, Condition, read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation, time_us
+from px4_sim_ros.model.scenario.situation import CLEARANCE
 from px4_sim_ros.model.timebase import US_PER_S
 
 _EVENT_KEYS = 'name', 'at_s', 'when', 'for_s', 'refused'
-_KEYS = ('vehicle', 'mission', 'seed', 'place', 'weather', 'set', 'px4', 'blocks', 'actions',
-         'events', 'expect', 'end')
+_KEYS = ('vehicle', 'mission', 'seed', 'scene', 'place', 'weather', 'set', 'px4', 'blocks',
+         'actions', 'events', 'expect', 'end')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +97,18 @@ class Scenario:
                                  ' would not end if what it waits for does not come')
         for event in self.events:
             event.action.check(f'{file}: event {event.name}', subject)
+        if not subject.has_scene and any(
+                isinstance(leaf, Between) and leaf.quantity == CLEARANCE
+                for condition in self._conditions() for leaf in condition.leaves()):
+            raise ParameterError(f'{file}: {CLEARANCE}: there is no scene; name one, as in'
+                                 ' scene: street')
+
+    def _conditions(self) -> typing.Iterator[Condition]:
+        found = [event.when for event in self.events]
+        found.append(None if self.end is None else self.end.when)
+        for its in self.expectations:
+            found += its.condition, its.after, its.until
+        return filter(None, found)
 
     @classmethod
     def from_mapping(cls, owner: str, name: str, content: typing.Any) -> Scenario:
@@ -104,11 +117,7 @@ class Scenario:
         :param owner: what to call the file in an error sentence
         :raises ParameterError: naming the place in it and what is allowed
         """
-        if not isinstance(content, dict):
-            raise ParameterError(f'{owner}: must be a mapping of {", ".join(_KEYS)}')
-        for key in content:
-            if key not in _KEYS:
-                raise unknown_key_error(f'{owner}: scenario', str(key), _KEYS)
+        content = mapping_of(owner, 'scenario', content, _KEYS)
         own = {str(key): own_action(f'{owner}: actions.{key}', path)
                for key, path in _mapping(f'{owner}: actions', content.get('actions')).items()}
         entries = _list(f'{owner}: events', content.get('events'))
@@ -133,9 +142,7 @@ def _mapping(owner: str, content: typing.Any) -> dict[typing.Any, typing.Any]:
 
 
 def _list(owner: str, content: typing.Any) -> list[typing.Any]:
-    if content is not None and not isinstance(content, list):
-        raise ParameterError(f'{owner} = {shown(content)}: must be a list')
-    return content or []
+    return [] if content is None else list_of(owner, content)
 
 
 def _names(owner: str, entries: list[typing.Any]) -> list[str]:
@@ -220,14 +227,15 @@ _Settings = dict[str, dict[str, typing.Any]]
 def _settings(owner: str, name: str, content: typing.Any) -> tuple[_Settings, Mission | None]:
     """Return the parameters that a file sets, by node, and the mission if it is in the file."""
     shared: dict[str, typing.Any] = {
-        key: content[key] for key in ('vehicle', 'seed', 'mission') if key in content}
+        key: content[key] for key in ('vehicle', 'seed', 'scene', 'mission')
+        if key in content}
     mission = None
     if isinstance(shared.get('mission'), Mission):         # of a plan
         mission = shared.pop('mission')
     elif isinstance(shared.get('mission'), list):
         mission = Mission.from_mapping(
             f'{owner}: mission', {'name': name, 'items': shared.pop('mission')})
-    for key in ('vehicle', 'mission'):
+    for key in ('vehicle', 'mission', 'scene'):
         if not isinstance(shared.get(key, ''), str):
             raise ParameterError(f'{owner}: {key} = {shown(shared[key])}: must be a text')
     found: _Settings = {'': shared | _mapping(f'{owner}: place', content.get('place'))}

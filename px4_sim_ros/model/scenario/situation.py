@@ -43,6 +43,8 @@ class Situation(typing.NamedTuple):
     battery: BatteryStatus | None
     autopilot: AutopilotState
     begun_us: typing.Mapping[str, int]             # when events have begun, by name
+    clear_m: typing.Callable[[Vector, int], float] | None = None
+    """Returns how far the nearest object of the scene is from a vehicle at a place and a time."""
 
     @property
     def height_m(self) -> float:
@@ -89,6 +91,7 @@ class Quantity(typing.NamedTuple):
     of: typing.Callable[[Situation], float]
 
 
+CLEARANCE = 'clearance_m'
 NUMBERS: dict[str, Quantity] = {
     'time_s': Quantity('s', 'simulated time', lambda s: s.time_us / US_PER_S),
     'height_m': Quantity('m', 'true height over the place of the start', lambda s: s.height_m),
@@ -109,6 +112,11 @@ NUMBERS: dict[str, Quantity] = {
     'estimate_error_m': Quantity(
         'm', 'distance from the true place to the one by the estimate of the autopilot, both from'
         ' the start', _estimate(lambda s, moved: math.dist(moved, s.moved_enu))),
+    CLEARANCE: Quantity(
+        'm', 'how far the nearest object of the scene is from the sphere around the vehicle that'
+        ' holds it; below 0 within that',
+        lambda s: math.nan if s.clear_m is None else s.clear_m(
+            s.truth.position_enu, s.time_us)),
     'charge': Quantity('', 'of the battery, 0 to 1', _battery(lambda b: b.state_of_charge)),
     'voltage_v': Quantity('V', 'of the battery', _battery(lambda b: b.voltage_v)),
     'items': Quantity('', 'items of the mission that are flown',

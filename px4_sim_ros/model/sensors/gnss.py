@@ -1,6 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""GNSS receiver: a late position with a slowly wandering error, noisy velocity, and outages."""
+"""GNSS receiver: a late position with a slowly wandering error, noisy velocity, and outages.
+
+With `gnss_sky` the errors grow as the geometry of the satellites that are left has it.
+"""
 from __future__ import annotations
 
 import collections
@@ -15,8 +18,10 @@ from px4_sim_ros.model.frames import Vector, vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.sensors.mounting import velocity_flu
 from px4_sim_ros.model.sensors.noise import GaussMarkovVector
+from px4_sim_ros.model.sensors.sky import LARGEST_DOP, NOT_MODELLED, OPEN, Sky
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -29,6 +34,11 @@ class FixType(enum.IntEnum):
     FIX = 0         # nothing: three-dimensional, autonomous
     SBAS = 1        # corrections from satellites
     GBAS = 2        # corrections from the ground: RTK
+
+
+# Those whose satellites a receiver uses, by its parameter.
+_SYSTEMS: dict[str, tuple[str, ...]] = {
+    'gps': ('gps',), 'galileo': ('galileo',), 'gps_galileo': ('gps', 'galileo')}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +62,17 @@ class GnssParameters(Parameters):
         'outside of outages', choices=tuple(kind.name.lower() for kind in FixType))
     reported_horizontal_accuracy_m: float = parameter('accuracy that it reports', 'm', above=0)
     reported_vertical_accuracy_m: float = parameter('accuracy that it reports', 'm', above=0)
+    systems: str = parameter('with gnss_sky: whose satellites it uses', choices=tuple(_SYSTEMS))
+    sky_start_s: float = parameter(
+        'with gnss_sky: the satellites begin where they are so long after the epoch of their table;'
+        ' those of GPS come back each sidereal day, 86164.1 s', 's', minimum=0, maximum=1e9)
+    elevation_mask_deg: float = parameter(
+        'with gnss_sky: lower satellites are not used', 'deg', minimum=0, maximum=60)
+    reacquisition_s: float = parameter(
+        'with gnss_sky: how long one that was hidden must be seen before it is used', 's',
+        minimum=0, maximum=60)
+    largest_pdop: float = parameter(
+        'with gnss_sky: a worse geometry is no fix', above=1, maximum=99)
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
@@ -69,7 +90,7 @@ class GnssMeasurement(typing.NamedTuple):
 
     The velocity is east, north and up at the place of the fix, not on the axes of home.
 
-    In an outage position and velocity are those of the last fix, if there was one.
+    Without a fix position and velocity are those of the last one, if there was one.
     """
 
     time_us: int
@@ -78,6 +99,17 @@ class GnssMeasurement(typing.NamedTuple):
     horizontal_accuracy_m: float
     vertical_accuracy_m: float
     fix_type: FixType = FixType.FIX
+    satellites: int = NOT_MODELLED
+    """That are used, and their dilution of precision, if `gnss_sky` is set."""
+    hdop: float = 0.0
+    vdop: float = 0.0
+
+    def lost(self, time_us: int) -> GnssMeasurement:
+        """Return it at a time at which the receiver has no fix, for none can be received."""
+        held = self._replace(time_us=time_us, fix_type=FixType.NONE)
+        if self.satellites == NOT_MODELLED:
+            return held
+        return held._replace(satellites=0, hdop=LARGEST_DOP, vdop=LARGEST_DOP)
 
 
 class Gnss:
@@ -89,7 +121,12 @@ class Gnss:
         self._parameters = p
         self._frame = world.local_frame()
         self._frame.to_geodetic((0.0, 0.0, 0.0))      # loads PROJ now, and not in the flight
-        self._path = _Path(exact_us(f'{name}.delay_s', p.delay_s), p.position_m)
+        self._delay_us = exact_us(f'{name}.delay_s', p.delay_s)
+        self._path = _Path(self._delay_us, p.position_m)
+        self._sky = Sky(
+            world, _SYSTEMS[p.systems], p.sky_start_s, p.elevation_mask_deg,
+            p.reacquisition_s, p.largest_pdop,
+        ) if world.gnss_sky else None
         self._velocity_stream = NormalStream(world.seed, f'{name}/velocity')
         # A unit process: its stationary standard deviation is 1 from the first sample on.
         stream = NormalStream(world.seed, f'{name}/position')
@@ -103,6 +140,11 @@ class Gnss:
         self._fix_type = FixType[p.fix_type.upper()]
         self._last: GnssMeasurement | None = None
 
+    def see(self, scene: Scene) -> None:
+        """Let what stands in the world hide satellites."""
+        if self._sky is not None:
+            self._sky.see(scene)
+
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> GnssMeasurement:
         """Return the fix at the truth's time."""
         p = self._parameters
@@ -110,22 +152,30 @@ class Gnss:
         e, n, u = self._error.next()
         noise = self._velocity_stream.next3()
         lost = self._outage.next()
-        if lost and self._last is not None:
-            return self._last._replace(time_us=truth.time_us, fix_type=FixType.NONE)
-        place = self._frame.to_geodetic((
-            east + p.horizontal_error_m * e,
-            north + p.horizontal_error_m * n,
-            up + p.vertical_error_m * u,
-        ))
-        self._last = GnssMeasurement(
-            truth.time_us, place, vector(
-                v + p.velocity_noise_m_s * k for v, k in zip(
-                    self._frame.turned_to_place(place, velocity), noise)),
-            p.reported_horizontal_accuracy_m,
-            p.reported_vertical_accuracy_m,
-            FixType.NONE if lost else self._fix_type,
-        )
-        return self._last
+        sky = OPEN if self._sky is None else self._sky.reception(
+            truth.time_us - self._delay_us, (east, north, up))
+        has_fix = sky.has_fix and not lost
+        wider, higher = sky.growth
+        if has_fix or self._last is None:
+            place = self._frame.to_geodetic((
+                east + p.horizontal_error_m * wider * e,
+                north + p.horizontal_error_m * wider * n,
+                up + p.vertical_error_m * higher * u,
+            ))
+            self._last = GnssMeasurement(
+                truth.time_us, place, vector(
+                    v + p.velocity_noise_m_s * growth * k for v, growth, k in zip(
+                        self._frame.turned_to_place(place, velocity), (wider, wider, higher),
+                        noise)),
+                p.reported_horizontal_accuracy_m * wider,
+                p.reported_vertical_accuracy_m * higher,
+                self._fix_type if has_fix else FixType.NONE)
+        found = self._last._replace(
+            satellites=sky.satellites, hdop=sky.dilution.horizontal, vdop=sky.dilution.vertical)
+        if has_fix:
+            return found
+        return found.lost(truth.time_us) if lost else found._replace(
+            time_us=truth.time_us, fix_type=FixType.NONE)
 
     def skip(self, samples: int) -> None:
         """Skip samples: the noise advances as if they had been measured."""

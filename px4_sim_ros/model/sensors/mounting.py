@@ -5,8 +5,15 @@ from __future__ import annotations
 
 import math
 
+from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import cross, from_rotation_vector, multiply
+from px4_sim_ros.model.rotation import (
+    cross,
+    from_rotation_vector,
+    matrix,
+    multiply,
+    to_world,
+)
 from px4_sim_ros.model.truth import Truth
 
 
@@ -29,6 +36,22 @@ def height_m(truth: Truth, rotation: tuple[float, ...], position_m: Vector) -> f
     """Return how high a place on the body is above home; `rotation` is that of the attitude."""
     x, y, z = position_m
     return truth.position_enu[2] + rotation[6] * x + rotation[7] * y + rotation[8] * z
+
+
+def plane_along_m(
+    ground: Ground, truth: Truth, position_m: Vector, axis: Vector, half_angle_rad: float = 0.0,
+) -> float:
+    """Return how far ground that is a plane is along an axis of the body, or within a cone, m.
+
+    :param position_m: from where it is seen, FLU
+    :param axis: FLU, of length 1
+    :param half_angle_rad: of the cone about it
+    """
+    truth = ground.seen(truth)
+    rotation = matrix(truth.attitude)
+    off_nadir_rad = math.acos(min(1.0, max(-1.0, -to_world(rotation, axis)[2])))
+    return distance_to_ground_m(
+        height_m(truth, rotation, position_m), max(0.0, off_nadir_rad - half_angle_rad))
 
 
 def distance_to_ground_m(height: float, off_nadir_rad: float) -> float:

@@ -7,15 +7,19 @@ import dataclasses
 import math
 import typing
 
+import numpy as np
+
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import matrix
-from px4_sim_ros.model.sensors.mounting import distance_to_ground_m, height_m, velocity_flu
+from px4_sim_ros.model.scene.rays import DISTANCE, Pose, Rays
+from px4_sim_ros.model.scene.scene import Scene
+from px4_sim_ros.model.sensors.mounting import plane_along_m, velocity_flu
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
 
 _NO_FLOW = (math.nan, math.nan, 0.0)
+_AXIS: Vector = (0.0, 0.0, -1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +72,12 @@ class OpticalFlow:
         self._period_us = world.period_us(name)
         self._stream = NormalStream(world.seed, name)
         self._last: tuple[float, float] | None = None
+        self._rays: Rays | None = None
+
+    def see(self, scene: Scene) -> None:
+        """Look at what stands in the world: the flow is that where the optical axis meets it."""
+        self._rays = Rays(
+            scene, self._ground, np.array([_AXIS]), self._parameters.max_distance_m)
 
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> FlowMeasurement:
         """Return the mean over the period that ends at the truth's time.
@@ -95,11 +105,11 @@ class OpticalFlow:
     def _flow(self, truth: Truth) -> tuple[float, float] | None:
         """Return the flow about x and y now, or None when the ground cannot be seen."""
         p = self._parameters
-        truth = self._ground.seen(truth)
-        rotation = matrix(truth.attitude)
-        distance = distance_to_ground_m(
-            height_m(truth, rotation, p.position_m),
-            math.acos(min(1.0, max(-1.0, rotation[8]))))
+        if self._rays is None:
+            distance = plane_along_m(self._ground, truth, p.position_m, _AXIS)
+        else:
+            found = self._rays.cast(Pose.on_body(truth, p.position_m))
+            distance = float(found[0, DISTANCE])
         if not p.min_distance_m <= distance <= p.max_distance_m:
             return None
         vx, vy, _ = velocity_flu(truth, p.position_m)

@@ -12,7 +12,7 @@ import typing
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.own_blocks import Entry, read_entries
-from px4_sim_ros.model.parameters import Parameters, number, parameter
+from px4_sim_ros.model.parameters import Parameters, mapping_of, number, parameter
 from px4_sim_ros.model.vehicle.checks import check_parts
 from px4_sim_ros.model.vehicle.elements import Motor, Servo, Stepping, Surface, Wheel
 from px4_sim_ros.model.vehicle.sections import (
@@ -342,7 +342,6 @@ def _check_sections(vehicle: type[Vehicle], owner: str, content: typing.Any) -> 
         required |= {'rotor_model', 'rotors'}
     if not is_mapping:
         raise ParameterError(f'{owner}: must be a mapping of {", ".join(sorted(required))}')
+    mapping_of(owner, 'vehicle', content, required | optional)
     for key in sorted(required - set(content)):
         raise ParameterError(f'{owner}: missing section {key}')
-    for key in sorted(set(content) - required - optional, key=str):
-        raise ParameterError(f'{owner}: unknown section {key}')

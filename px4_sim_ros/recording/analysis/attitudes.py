@@ -8,7 +8,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import conjugate, matrix, multiply, to_body, to_world
+from px4_sim_ros.model.rotation import matrix, to_body, to_world
 
 
 def roll_pitch_yaw_deg(attitude_wxyz: np.ndarray) -> np.ndarray:
@@ -49,12 +49,6 @@ def in_world(attitude_wxyz: np.ndarray, vectors_flu: np.ndarray) -> np.ndarray:
 def in_body(attitude_wxyz: np.ndarray, vectors_enu: np.ndarray) -> np.ndarray:
     """Return ENU vectors (n, 3) in body axes."""
     return np.array(to_body(matrix(_quaternion(attitude_wxyz)), _vector(vectors_enu))).T
-
-
-def rate_rad_s(attitude_wxyz: np.ndarray, derivative: np.ndarray) -> np.ndarray:
-    """Return the angular rates (n, 3) in body axes: 2 q* dq/dt."""
-    _, *halves = multiply(conjugate(_quaternion(attitude_wxyz)), _quaternion(derivative))
-    return 2.0 * np.array(halves).T
 
 
 def _quaternion(rows: np.ndarray) -> Quaternion:

@@ -21,6 +21,11 @@ from px4_sim_ros.step.graph import AUTOPILOT_STATE
 _Read = typing.Callable[[bytes], typing.Any]
 
 
+# A larger message, an image or a cloud, is read rather than tried byte by byte.
+_MOST_MASKED = 2048
+_PADDING = 8           # bytes at the end of a message, at most
+
+
 def value_mask(data: bytes, read: _Read) -> int:
     """Return a number with all bits set of those bytes that carry a value.
 
@@ -51,12 +56,20 @@ def differing_field(
     elif isinstance(one, (np.ndarray, list)):
         if len(one) != len(other):
             return f'the length of {path}', len(one), len(other)
-        if isinstance(one, np.ndarray) and one.tobytes() == other.tobytes():
-            return None
+        if isinstance(one, np.ndarray):
+            i = _first_difference(one, other)
+            return None if i is None else (f'{path}[{i}]', _plain(one[i]), _plain(other[i]))
         parts = ((f'{path}[{i}]', a, b) for i, (a, b) in enumerate(zip(one, other)))
     else:
         return None if _bits(one) == _bits(other) else (path, _plain(one), _plain(other))
     return next((found for part in parts if (found := differing_field(*part))), None)
+
+
+def _first_difference(one: np.ndarray, other: np.ndarray) -> int | None:
+    """Return the index of the first element with other bits, None if there is none."""
+    mine, yours = (np.frombuffer(array.tobytes(), np.uint8) for array in (one, other))
+    differing = np.flatnonzero(mine != yours)
+    return int(differing[0]) // one.itemsize if len(differing) else None
 
 
 def _bits(value: typing.Any) -> typing.Any:
@@ -324,6 +337,9 @@ class _Counter:
             return False
         shorter = min(one, other, key=len)
         size = len(shorter)
+        if size > _MOST_MASKED:
+            return abs(len(one) - len(other)) <= _PADDING and (
+                differing_field('', self._read(one), self._read(other)) is None)
         mask = self._masks.get(size)
         if mask is None:
             mask = self._masks[size] = value_mask(shorter, self._read)

@@ -21,7 +21,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import graph, side_topics
 
-PILOT, SCENARIO, AUTOPILOT = 'pilot', 'scenario', 'autopilot'
+PILOT, SCENARIO, AUTOPILOT, DYNAMICS = 'pilot', 'scenario', 'autopilot', 'dynamics'
 ARRIVED = 'arrived at '
 # Levels of rcl_interfaces/msg/Log.
 _LOG_WARNING, _LOG_ERROR = 30, 40
@@ -73,7 +73,7 @@ def read_contents(bag: BagReader) -> BagContents:
             collector.add(message.topic, message.time_us, bag.decode(message))
         elif message.topic in side:
             side[message.topic].append(SideMessage(message.time_us, bag.decode(message)))
-    return BagContents(counts, side, collector.take(),
+    return BagContents(counts, side, collector.series(),
                        ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
 
 
@@ -112,7 +112,7 @@ def _log_marks(
         if message.level >= _LOG_WARNING:
             kind = 'error' if message.level >= _LOG_ERROR else 'warning'
             troubles.append((time_us, kind, message.name, text))
-        elif (who := message.name.rpartition('.')[2]) in (PILOT, SCENARIO, AUTOPILOT):
+        elif (who := message.name.rpartition('.')[2]) in (PILOT, SCENARIO, AUTOPILOT, DYNAMICS):
             yield _at(time_us, who, message.name, text)
     yield from _each_once(troubles)
 

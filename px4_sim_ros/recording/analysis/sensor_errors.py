@@ -158,33 +158,21 @@ def _statistics(error: np.ndarray) -> ErrorStatistics:
         len(error), float(error.mean()), float(error.std()), float(np.abs(error).max()))
 
 
-class IdealSensors:
-    """All sensors of a graph without their errors, for a flight a portion at a time."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self._configuration = configuration
-        self._sensors = {name: _ideal_sensor(configuration, name)
-                         for name in configuration.graph.sensors
-                         if graph.spec_of(name).kind in ERRORS}
-
-    def compare(self, series: AllSeries) -> list[SensorComparison]:
-        """Return each quantity that each sensor has measured, in the order of the graph."""
-        truth = _Truths(series)
-        comparisons: list[SensorComparison] = []
-        for sensor, ideal in self._sensors.items():
-            topics = [topic for topic in self._configuration.graph.outputs(sensor)
-                      if topic.kind in _QUANTITIES and topic.name in series]
-            if topics:
-                comparisons += _comparisons_of(
-                    sensor, ideal, self._configuration.world, topics, series, truth)
-        return comparisons
-
-
 def compare_sensors(
     configuration: Configuration, series: AllSeries,
 ) -> list[SensorComparison]:
-    """Return each quantity of each sensor in a whole flight, in the order of the graph."""
-    return IdealSensors(configuration).compare(series)
+    """Return each quantity that each sensor has measured, in the order of the graph."""
+    truth = _Truths(series)
+    comparisons: list[SensorComparison] = []
+    for sensor in configuration.graph.sensors:
+        if graph.spec_of(sensor).kind in ERRORS:
+            topics = [topic for topic in configuration.graph.outputs(sensor)
+                      if topic.kind in _QUANTITIES and topic.name in series]
+            if topics:
+                comparisons += _comparisons_of(
+                    sensor, _ideal_sensor(configuration, sensor), configuration.world, topics,
+                    series, truth)
+    return comparisons
 
 
 def _comparisons_of(

@@ -3,7 +3,6 @@
 """Time series of the fields of topics, from a bag or from a running graph."""
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import functools
 import math
@@ -131,6 +130,9 @@ FIELDS: dict[str, dict[str, _Read]] = {
         'status': lambda m: (m.status.status,),
         'deviation_m': lambda m: [math.sqrt(m.position_covariance[i]) for i in (0, 4, 8)]},
     'gps/vel': {'velocity_m_s': lambda m: _xyz(m.twist.linear)},
+    'gps/sky': {
+        'satellites': lambda m: (m.vector.x,), 'hdop': lambda m: (m.vector.y,),
+        'vdop': lambda m: (m.vector.z,)},
     'airspeed': {'pressure_pa': lambda m: (m.fluid_pressure,)},
     'range': {'range_m': lambda m: (m.range,)},
     'optical_flow': {'rate_rad_s': lambda m: _xyz(m.vector)},
@@ -150,7 +152,7 @@ _BESIDE = {topic.name: topic for topic in (ESTIMATE, SET_POINT)}
 
 
 class SeriesCollector:
-    """Collects series from messages, a portion at a time."""
+    """Collects series from messages."""
 
     def __init__(self, nodes: Graph, topics: typing.Container[str] | None = None) -> None:
         kinds = {name: topic.kind for name, topic in nodes.topics.items()}
@@ -189,26 +191,16 @@ class SeriesCollector:
         for field, read in self._reads[topic].items():
             self._values[topic][field].append(read(message))
 
-    def take(
-        self, until_us: float = math.inf, topics: typing.Collection[str] | None = None,
-    ) -> dict[str, dict[str, Series]]:
-        """Return and drop what was added, by topic and field; topics without numbers have none.
-
-        :param until_us: later messages are kept for the next call
-        :param topics: which; all without it
-        """
-        taken = {}
+    def series(self) -> dict[str, dict[str, Series]]:
+        """Return series by topic and field; topics without numbers have none."""
+        found = {}
         for name, times_us in self._times_us.items():
-            count = bisect.bisect_right(times_us, until_us)
             columns = self._values[name]
-            if count and columns and (topics is None or name in topics):
-                time_s = np.array(times_us[:count]) / US_PER_S
-                taken[name] = {field: Series(time_s, _array(column[:count]))
+            if times_us and columns:
+                time_s = np.array(times_us) / US_PER_S
+                found[name] = {field: Series(time_s, _array(column))
                                for field, column in columns.items()}
-                del times_us[:count]
-                for column in columns.values():
-                    del column[:count]
-        return taken
+        return found
 
 
 def read_series(
@@ -219,7 +211,7 @@ def read_series(
     for message in bag.messages():
         if message.topic in collector or collector.wants_added(message.topic):
             collector.add(message.topic, message.time_us, bag.decode(message))
-    return collector.take()
+    return collector.series()
 
 
 def _array(rows: list[typing.Sequence[float]]) -> np.ndarray:
@@ -236,6 +228,8 @@ def _numbers(message: typing.Any, path: str = '') -> dict[str, _Read]:
         value, name = getattr(message, field.name), f'{path}{field.name}'
         if field.name.isupper() or (not path and field.name == 'header'):
             continue                           # a constant, or the time that a row has
+        if field.name == 'data' and hasattr(message, 'is_bigendian'):
+            continue                           # octets of an image or of a cloud
         if dataclasses.is_dataclass(value):
             found |= _numbers(value, f'{name}.')
         elif isinstance(value, (bool, int, float)):

@@ -52,6 +52,7 @@ class RunDescription:
     vehicle: str                            # the text of the vehicle's file
     mission: str                            # the text of the mission's file, '' for none
     scenario: str                           # the text of the scenario's file, '' for none
+    scene: str                              # the text of the scene's file, '' for none
     parameters: dict[str, FlatParameters]   # of all nodes, by name
     versions: dict[str, str]                # of this package, of libraries and of the machine
     joins_us: int | None = 0                # as in Presence: from when to when it was to be
@@ -122,6 +123,8 @@ class RunDescription:
             texts['missions', world.mission] = self.mission
         if self.scenario and 'scenario' not in except_for:
             texts['scenarios', world.scenario] = self.scenario
+        if self.scene and 'scene' not in except_for:
+            texts['scenes', world.scene] = self.scene
         return Files(texts, ' of the recording')
 
     @functools.cached_property
@@ -173,10 +176,12 @@ class RunDescription:
                     f'bag {bag}: its schema has version {version} and this is for version'
                     f' {schema.VERSION}; {writer} has written it and can read it')
             content.setdefault('scenario', '')         # there were none before version 3
+            content.setdefault('scene', '')            # nor were scenes
             content = ALWAYS._asdict() | {'px4': {}} | content
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
-            for name in ('mode', 'autopilot', 'namespace', 'vehicle', 'mission', 'scenario'):
+            for name in ('mode', 'autopilot', 'namespace', 'vehicle', 'mission', 'scenario',
+                         'scene'):
                 str.encode(getattr(description, name))         # it is a text
             _ = description.graph
         except BagError:

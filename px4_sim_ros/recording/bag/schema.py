@@ -57,7 +57,7 @@ def decode(data: bytes, type_name: str) -> typing.Any:
     return _store().deserialize_cdr(data, type_name)
 
 
-VERSION = 7
+VERSION = 8
 # Recordings of these versions are read as well: since then only these topics mean more or else.
 CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  2: frozenset({graph.FAULTS, graph.AUTOPILOT_STATE}),
@@ -65,7 +65,8 @@ CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                                side_topics.AUTOPILOT_STATUS.name, graph.AUTOPILOT_STATE}),
                  4: frozenset({graph.WAKE, graph.WAKES}),
                  5: frozenset({'joint_states'}),
-                 6: frozenset({'gps/fix', 'gps/vel', 'battery_state', graph.AUTOPILOT_STATE})}
+                 6: frozenset({'gps/fix', 'gps/vel', 'battery_state', graph.AUTOPILOT_STATE}),
+                 7: frozenset({'gps/sky'})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:

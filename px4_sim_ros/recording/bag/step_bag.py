@@ -109,6 +109,8 @@ class StepWriter:
         """Return how many of steps `send_rows` can write, from the first of them on."""
         if self._step or not self._is_open:
             return 0
+        if self._later:        # which come right after their step
+            count = min(count, max(1, (self._later[0].time_us - first_us) // step_us + 1))
         # Between two flushes of the file.
         flush_us = self._writer.flush_after_us(first_us)
         return self._rows.possible(

@@ -5,7 +5,7 @@
 A record differs from that of the step before in its times and its number, and in numbers that
 stand in a row. Where they stand is found with rows whose numbers are their own places: what turns
 a row into messages stays where it is. A message whose numbers are computed from those of a row, as
-that of the battery, is made in Python and put in its place.
+that of the battery, or that has other things than numbers, is made in Python and put in its place.
 """
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from px4_sim_ros.jit import machine_code
 from px4_sim_ros.jit.code_cache import IS_PLAIN, ROWS, is_kept
+from px4_sim_ros.jit.compiled import put_integer
 from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.publications import Publication
 from px4_sim_ros.messages.stamps import STAMP_OFFSET
@@ -43,8 +44,7 @@ class _Given(typing.NamedTuple):
     """A topic whose messages are made in Python."""
 
     channel: Channel
-    period_us: int
-    encode: Encoder
+    to: Publication
     member: int
     name: str                      # of the value
 
@@ -67,13 +67,12 @@ class StepRows:
         """Return how many of steps can be laid out, from the first of them on."""
         if not _is_there():
             return 0
-        known = [ahead.taken for _, ahead in members]
-        if len(known) != len(self._known) or any(
-                one is not other for one, other in zip(known, self._known)):
+        if not all(ahead.is_in_rows for _, ahead in members):
+            return 0
+        known = [(ahead.taken, list(ahead.given)) for _, ahead in members]
+        if known != self._known:
             self._known = known
             self._lay_out(members)
-        if not self._is_possible:
-            return 0
         return min(count, _MOST_STEPS)
 
     def _lay_out(self, members: Members) -> None:
@@ -87,25 +86,21 @@ class StepRows:
         sources: list[tuple[str, list[Outputs]]] = [('', [{CLOCK: 0}] * 3)]
         for vehicle, ahead in members:
             places = np.arange(base, base + ahead.rows.shape[1], dtype=float)
-            found = [its for row in (ahead.rows[0], places, places + _APART)
-                     if (its := ahead.values_of(row)) is not None]
-            if not found:
-                self._is_possible = False
-                return
-            sources.append((vehicle, found))
+            sources.append((vehicle, [
+                ahead.values_of(row) for row in (ahead.rows[0], places, places + _APART)]))
             base += len(places)
-        self._is_possible = True
         for member, (vehicle, (values, placed, apart)) in enumerate(sources, -1):
             for name, value in values.items():
                 for to in self._publications[vehicle][name]:
-                    assert isinstance(to.encode, Encoder), to.topic
                     record = to.encode.packer(value)(0, value, (0, 0, 0, 0))
-                    where = _places(to.encode, placed[name], apart[name])
+                    is_called = member >= 0 and name in members[member][1].given
+                    where = None
+                    if isinstance(to.encode, Encoder) and not is_called:
+                        where = _places(to.encode, placed[name], apart[name])
                     channel = self._channels[to.topic]
                     self._taken.append(channel)
                     if is_given := where is None:
-                        self._given.append(
-                            _Given(channel, to.period_us, to.encode, member, name))
+                        self._given.append(_Given(channel, to, member, name))
                         where = []
                     jobs.append([to.period_us, channel.every, 0, 0, len(templates), len(record),
                                  len(columns), len(where), name == COMMAND, 0, is_given])
@@ -116,7 +111,8 @@ class StepRows:
         self._templates = np.frombuffer(templates, np.uint8).copy()
         self._out = np.zeros(_MOST_STEPS * len(templates), np.uint8)
         self._places = np.zeros((len(jobs), _MOST_STEPS, 2), np.int64)
-        self._sizes = np.array([0] * 7 + [*self._columns.shape, len(jobs), len(templates)])
+        self._sizes = np.array(
+            [0] * 7 + [*self._columns.shape, len(jobs), len(templates), len(self._out)])
         self._addresses = [array.ctypes.data for array in (
             self._jobs, self._columns, self._templates, self._out, self._places, self._sizes)]
 
@@ -137,15 +133,19 @@ class StepRows:
         assert numbers.flags.c_contiguous
         for i, number in enumerate((*numbers.shape, first_us, step_us, count, first_row, begin)):
             sizes[i] = number
-        given = b''.join(self._made(members, first_us, step_us, count, first_row))
-        size = _function()(numbers.ctypes.data, given, *self._addresses)
+        given = list(self._made(members, first_us, step_us, count, first_row))
+        data, lengths = b''.join(given), np.array([*map(len, given), 0], np.int64)
+        if (most := len(data) + count * len(self._templates)) > len(self._out):
+            self._out = np.zeros(most, np.uint8)
+            sizes[11], self._addresses[3] = most, self._out.ctypes.data
+        size = _function()(
+            numbers.ctypes.data, data, lengths.ctypes.data, *self._addresses)
         places = []
         for i, channel in enumerate(self._taken):
             channel.seen = jobs[i, _SEEN]
             if found := jobs[i, _FOUND]:
                 places.append((channel.id, self._places[i, :found].ravel().tolist()))
         return Rows(self._out[:size].tobytes(), places)
-
 
     def _made(
         self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
@@ -154,13 +154,13 @@ class StepRows:
         seen = [its.channel.seen for its in self._given]
         for step in range(count):
             time_us = first_us + step * step_us
-            for i, (channel, period_us, encode, member, name) in enumerate(self._given):
-                if time_us % period_us:
+            for i, (channel, to, member, name) in enumerate(self._given):
+                if time_us % to.period_us:
                     continue
                 seen[i] += 1
                 if channel.every and not (seen[i] - 1) % channel.every:
                     value = members[member][1].value(name, first_row + step)
-                    yield encode.packer(value)(time_us, value, (0, 0, 0, 0))
+                    yield to.encode.packer(value)(time_us, value, (0, 0, 0, 0))
 
 
 # More than any place of a row.
@@ -194,7 +194,7 @@ def _is_there() -> bool:
 
 @functools.cache
 def _function() -> typing.Callable[..., int]:
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 8)(address())
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 9)(address())
 
 
 def address() -> int:
@@ -207,23 +207,19 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
     t, carray = numba.types, numba.carray
     integers, data = t.CPointer(t.int64), t.CPointer(t.uint8)
 
-    @numba.njit(error_model='numpy', _nrt=False)
-    def put(out, at, value, size):  # type: ignore[no-untyped-def]
-        for i in range(size):
-            out[at + i] = (value >> (8 * i)) & 0xFF
-
     def entry(  # type: ignore[no-untyped-def]
-        rows_at, given_at, jobs_at, columns_at, templates_at, out_at, places_at, sizes_at,
+        rows_at, given_at, lengths_at, jobs_at, columns_at, templates_at, out_at, places_at,
+        sizes_at,
     ):
         n_rows, width, first_us, step_us, count, row, begin = carray(sizes_at, 7)
-        n_columns, two, n_jobs, n_templates = carray(sizes_at, 11)[7:]
+        n_columns, two, n_jobs, n_templates, n_out = carray(sizes_at, 12)[7:]
         jobs, columns = carray(jobs_at, (n_jobs, _NUMBERS)), carray(columns_at, (n_columns, two))
         templates = carray(templates_at, n_templates)
-        out = carray(out_at, _MOST_STEPS * n_templates)
+        out = carray(out_at, n_out)
         rows = carray(rows_at, (n_rows, 8 * width))
         places = carray(places_at, (n_jobs, _MOST_STEPS, 2))
-        size = used = 0
-        given = carray(given_at, _MOST_STEPS * n_templates)
+        size = used = made = 0
+        given, lengths = carray(given_at, n_out), carray(lengths_at, n_jobs * _MOST_STEPS + 1)
         for j in range(n_jobs):
             jobs[j, _FOUND] = 0
         for step in range(count):
@@ -236,18 +232,20 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
                 job[_SEEN] = seen + 1
                 if every == 0 or seen % every:
                     continue
-                for i in range(job[_SIZE]):
+                length = lengths[made] if job[_IS_GIVEN] else job[_SIZE]
+                for i in range(length):
                     out[size + i] = (given[used + i] if job[_IS_GIVEN]
                                      else templates[job[_AT] + i])
-                used += job[_SIZE] * job[_IS_GIVEN]
+                used += length * job[_IS_GIVEN]
+                made += job[_IS_GIVEN]
                 fields = size + FIELDS_AT
-                put(out, fields, job[_CHANNEL], 2)
-                put(out, fields + 2, seen // every, 4)
-                put(out, fields + 6, time_us * NS_PER_US, 8)
-                put(out, fields + 14, time_us * NS_PER_US, 8)
+                put_integer(out, fields, job[_CHANNEL], 2)
+                put_integer(out, fields + 2, seen // every, 4)
+                put_integer(out, fields + 6, time_us * NS_PER_US, 8)
+                put_integer(out, fields + 14, time_us * NS_PER_US, 8)
                 stamp = size + MESSAGE_AT + STAMP_OFFSET
-                put(out, stamp, time_us // US_PER_S, 4)
-                put(out, stamp + 4, time_us % US_PER_S * NS_PER_US, 4)
+                put_integer(out, stamp, time_us // US_PER_S, 4)
+                put_integer(out, stamp + 4, time_us % US_PER_S * NS_PER_US, 4)
                 for k in range(job[_FIRST], job[_FIRST] + job[_COLUMNS]):
                     at, source = size + columns[k, 0], 8 * columns[k, 1]
                     for i in range(8):
@@ -255,7 +253,8 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
                 places[j, job[_FOUND], 0] = time_us * NS_PER_US
                 places[j, job[_FOUND], 1] = begin + size
                 job[_FOUND] += 1
-                size += job[_SIZE]
+                size += length
         return size
 
-    return t.int64(data, data, integers, integers, data, data, integers, integers), entry
+    return t.int64(
+        data, data, integers, integers, integers, data, data, integers, integers), entry

@@ -21,7 +21,7 @@ COLOURS = (*AXIS_COLOURS, '#b0883b', '#9a6fc0', '#c2577f', '#6b9a3c', '#5a9fb5',
 TRUTH_COLOUR = '#7d8792'
 MARK_COLOURS = {
     'pilot': '#4a7fd4', 'scenario': '#c4568f', 'autopilot': '#3f8f5f', 'link': '#9a6fc0',
-    'simulation': '#7d8792', 'sensor': '#b0883b',
+    'simulation': '#7d8792', 'dynamics': '#a0694b', 'sensor': '#b0883b',
     'battery': '#c2577f', 'warning': '#d98a1f', 'error': '#cf3f3f'}
 
 _ROW_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 180, 40, 46, 48

@@ -8,6 +8,7 @@ import functools
 import gzip
 import html
 import json
+import re
 import typing
 
 import numpy as np
@@ -67,7 +68,7 @@ pre { background: var(--card); border: 1px solid var(--grid); border-radius: 8px
   padding: .7rem; overflow-x: auto; font-size: 12px; line-height: 1.4; }
 """
 
-# Unpacks Plotly, which has 4.8 MB, draws the figures in turn, follows the colour scheme of the
+# Unpacks Plotly and the figures, draws these in turn, follows the colour scheme of the
 # system, and links the time axes of all plots over time. On a narrow screen a legend beside a plot
 # would leave it no room: it stands below, as text.
 _SCRIPT = """
@@ -118,18 +119,20 @@ function follow(source) {
       Plotly.relayout(div, {'xaxis.range': [range[0], range[1]]});
   }
 }
-async function unpackPlotly() {
-  const place = document.getElementById('plotly');
+async function unpacked(id) {
+  const place = document.getElementById(id);
   const packed = Uint8Array.from(atob(place.textContent), c => c.charCodeAt(0));
-  const code = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const script = document.createElement('script');
-  script.textContent = await new Response(code).text();
-  place.replaceWith(script);
+  place.remove();
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).text();
 }
 async function drawAll() {
-  await unpackPlotly();
-  for (const div of document.querySelectorAll('.plot')) {
-    const figure = JSON.parse(div.nextElementSibling.textContent);
+  const script = document.createElement('script');
+  script.textContent = await unpacked('plotly');
+  document.head.append(script);
+  const shown = JSON.parse(await unpacked('figures'));
+  for (const [i, div] of document.querySelectorAll('.plot').entries()) {
+    const figure = shown[i];
     await Plotly.newPlot(div, figure.data, layoutOf(figure), {
       responsive: true, displaylogo: false, displayModeBar: narrow.matches ? false : 'hover',
       doubleClick: 'reset',
@@ -148,12 +151,17 @@ for (const query of [dark, narrow])
   query.addEventListener('change', () => {
     for (const div of all) Plotly.react(div, figures.get(div).data, layoutOf(figures.get(div)));
   });
-drawAll();
+if (document.getElementById('figures')) drawAll();
 """
 
 # The browser enforces that nothing else is loaded.
 _POLICY = ("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
            ' img-src data: blob:')
+
+
+# What `figure` writes: a text in it has no < and no >, so that none can end it.
+_DATA = '<script type="application/json">'
+_FIGURE = re.compile(f'{_DATA}([^<]*)</script>')
 
 
 class Section(typing.NamedTuple):
@@ -216,10 +224,9 @@ def tiles(facts: typing.Iterable[tuple[str, object]]) -> str:
 
 def figure(plot: go.Figure, over_time: bool = False) -> str:
     """Return a place for a figure, with its data."""
-    # Plotly writes no < and no >, so that no text can end the script.
     mark = ' data-time' if over_time else ''
     return (f'<div class="plot"{mark} style="min-height:{plot.layout.height}px"></div>'
-            f'<script type="application/json">{plot.to_json()}</script>')
+            f'{_DATA}{plot.to_json()}</script>')
 
 
 def time_plot(
@@ -237,11 +244,16 @@ def folded(title: str, content: str) -> str:
     return f'<details><summary>{text(title)}</summary>{content}</details>'
 
 
+def _packed(name: str, content: str) -> str:
+    """Return a part of the page that its script unpacks, as base64 of its gzip."""
+    packed = base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
+    return f'<script type="text/plain" id="{name}">{packed}</script>'
+
+
 @functools.cache
-def _packed_plotly() -> str:
-    """Return Plotly's code as base64 of its gzip."""
+def _plotly() -> str:
     from plotly.offline import get_plotlyjs
-    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
+    return _packed('plotly', get_plotlyjs())
 
 
 def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
@@ -249,6 +261,10 @@ def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
     body = ''.join(
         f'<section id="{s.anchor}"><h2>{text(s.title)}</h2>{s.content}</section>'
         for s in sections)
+    figures: list[str] = _FIGURE.findall(body)
+    body = _FIGURE.sub('', body)
+    # Together they are packed best; a page without any does without Plotly.
+    data = _plotly() + _packed('figures', f"[{','.join(figures)}]") if figures else ''
     themes = json.dumps({'light': template(dark=False), 'dark': template(dark=True)})
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -258,7 +274,7 @@ def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{text(title)}</title>
 <style>{_STYLE}</style>
-<script type="text/plain" id="plotly">{_packed_plotly()}</script>
+{data}
 </head>
 <body>
 <h1>{text(title)}</h1>

@@ -57,7 +57,8 @@ class BlockHost:
         self._heard: typing.Container[str] = NO_NODES   # nodes that have one, by full names
         # The periods of these topics, by the same names.
         self._periods_us: dict[str, list[int]] = {}
-        self.runner.wants = self._wants
+        self._distinct_us: set[int] = set()
+        self.runner.wants, self.runner.wants_any = self._wants, self._wants_any
         self._last: dict[str, Output] = {}         # of each block
         self._recording: StepBag | None = None
 
@@ -167,6 +168,7 @@ class BlockHost:
             if (found := self._find_wanted(node.step_publishers, node.vehicle))}
         if self._driver is not None and (found := self._find_wanted(self._driver.publishers)):
             self._periods_us['manager'] = found
+        self._distinct_us = {its for found in self._periods_us.values() for its in found}
         heard = set(self._periods_us)
         # What another process needs may have to be published again.
         is_whole = all(lane.is_whole for lane in self.runner.lanes.values())
@@ -176,6 +178,10 @@ class BlockHost:
         """Return whether a topic of a node with a subscriber is due."""
         return any(not time_us % period_us for period_us in self._periods_us.get(name, ()))
 
+    def _wants_any(self, time_us: int) -> bool:
+        """Return whether any topic with a subscriber is due."""
+        return any(not time_us % period_us for period_us in self._distinct_us)
+
     def _find_wanted(
         self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '',
     ) -> list[int]:
@@ -184,8 +190,9 @@ class BlockHost:
                  for name, publisher in publishers.items()
                  if publisher.handle.get_subscription_count()}
         self._wanted |= found
-        publications = self._publications.get(vehicle)
-        return publications.periods_us(found) if publications is not None else [1] * bool(found)
+        known = collections.ChainMap(*(its.periods_us for its in self._publications.values()))
+        # Of an absence, which may be in each step, there is a publisher before the graph is known.
+        return [known.get(topic, 1) for topic in found]
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them, and record them."""

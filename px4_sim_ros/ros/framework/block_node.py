@@ -69,7 +69,8 @@ class BlockNode(GraphNode):
         block: Block = graph.block_class(self.spec, self._own_class)(BlockConfiguration(
             name, nodes, world, files.vehicle(world.vehicle), configuration.own,
             files.mission(world.mission, world.scenario) if name == 'pilot' else None,
-            files.scenario(world.scenario) if name == 'scenario' else None))
+            files.scenario(world.scenario) if name == 'scenario' else None,
+            files.scene(world.scene)))
         block.shares_process = self._host.is_shared
         block.log = self._log
         self.block, self._graph = block, nodes

@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 from rclpy.timer import Timer
 
-from px4_sim_ros.messages.diagnostic_status import diagnostic_status
+from px4_sim_ros.messages.diagnostics import diagnostic_status
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.session import create_wall_timer

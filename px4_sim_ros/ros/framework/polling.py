@@ -62,11 +62,11 @@ class PollingNode(Node):
         return service
 
     def create_polled_subscription(
-        self, kind: type, topic: str, profile: typing.Any,
+        self, kind: type, topic: str, profile: typing.Any, **options: typing.Any,
     ) -> Subscription:
         """Return a subscription to serialised messages."""
         subscription = self.create_subscription(
-            kind, topic, lambda message: None, profile, raw=True)
+            kind, topic, lambda message: None, profile, raw=True, **options)
         self._polled.append(subscription)
         return subscription
 

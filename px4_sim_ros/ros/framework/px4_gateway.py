@@ -8,6 +8,7 @@ import importlib.util
 import time
 import typing
 
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.service import Service as RosService
@@ -23,6 +24,8 @@ from px4_sim_ros.ros.framework.raw_types import raw_class, raw_service
 
 # Wall time. Who joins is seen so soon.
 REFRESHED_EVERY_S = 0.02
+# Each publisher fits, and a handler of events takes as long to go as a topic.
+_NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 # How the hash of a type begins, where an endpoint has one, and how much of it is shown.
 _HASH, _HASH_SHOWN = 'RIHS01_', 16
 
@@ -49,6 +52,7 @@ class Px4Gateway:
         self._subscriptions: dict[str, Subscription] = {}
         self._spoken: list[tuple[str, Subscription]] = []      # those with publishers
         self._services: dict[str, RosService] = {}
+        self._has_clients = False                  # of services
         self._refreshed_s = 0.0
         self._types: dict[str, str] = {}           # of all topics here
         self._peers: dict[str, int] = {}           # how many have been looked at, by topic
@@ -84,6 +88,16 @@ class Px4Gateway:
         if topic.name in self._heard:
             self._publishers[topic.name].handle.publish_raw(data)
 
+    @property
+    def heard(self) -> typing.Container[str]:
+        """The topics of PX4 to which nodes listen."""
+        return self._heard
+
+    @property
+    def is_spoken_to(self) -> bool:
+        """Whether nodes may send to PX4."""
+        return bool(self._spoken) or self._has_clients
+
     def repeat(self, names: typing.Iterable[str]) -> None:
         """Publish the time and the last messages of topics again."""
         self._repeat_time()
@@ -97,7 +111,7 @@ class Px4Gateway:
         """Take what is published on a topic to PX4 from now on."""
         if topic.name not in self._subscriptions:
             self._subscriptions[topic.name] = self._node.create_polled_subscription(
-                self._class_of(topic), topic.name, qos.TO_PX4)
+                self._class_of(topic), topic.name, qos.TO_PX4, event_callbacks=_NO_EVENTS)
             self._refreshed_s = 0.0
 
     def take(self) -> typing.Iterator[tuple[str, bytes]]:
@@ -177,6 +191,7 @@ class Px4Gateway:
                 self._heard[name] = count
                 if count > before and name in self._last:
                     publisher.handle.publish_raw(self._last[name])
+        self._has_clients = any(map(self._node.count_clients, self._services))
         spoke = {name for name, _ in self._spoken}
         self._spoken = []
         for name, subscription in self._subscriptions.items():

@@ -107,6 +107,12 @@ class BringUp:
             graph=graph.of_world(member.world, recorder=0))
             for member in self.members]
 
+    def note_end(self, name: str) -> None:
+        """Record that a node has ended: it answers no more."""
+        for node in (*self.nodes, *self._lost):
+            if node.name == name:
+                node.has_ended = True
+
     def was_dropped(self, name: str) -> bool:
         """Return whether the graph continues without a node."""
         return any(node.name == name for node in self._lost)

@@ -57,6 +57,8 @@ class ManagedNode:
 
     def __init__(self, node: Node, name: str) -> None:
         self.name = name
+        self.has_ended = False
+        """Whether it has said so: its process answers no more, and may take seconds to leave."""
         self._node = node
         self._change = node.create_client(ChangeState, f'{name}/change_state')
         self._state = node.create_client(GetState, f'{name}/get_state')
@@ -67,7 +69,8 @@ class ManagedNode:
     @property
     def is_there(self) -> bool:
         """Whether the node can be asked, as far as is known, now or after a moment."""
-        return self._state.service_is_ready() or not has_left(self._node, self.name)
+        return not self.has_ended and (
+            self._state.service_is_ready() or not has_left(self._node, self.name))
 
     def wait_until_there(self, deadline_s: float, otherwise: str = '') -> Sequence[None]:
         """Wait until all services are there.

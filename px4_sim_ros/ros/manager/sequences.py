@@ -89,7 +89,8 @@ def ask_all(
     """Report the status of all nodes; None for one that does not answer."""
     calls = {node.name: node.call_status() for node in nodes}
     yield from wait_until(
-        lambda: all(call is None or call.done() for call in calls.values()), timeout_s)
+        lambda: all(node.has_ended or (call := calls[node.name]) is None or call.done()
+                    for node in nodes), timeout_s)
     report({node.name: node.status_of(calls[node.name]) for node in nodes})
 
 

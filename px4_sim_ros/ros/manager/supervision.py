@@ -203,10 +203,12 @@ class Supervision:
     # What others than the manager do to a node.
 
     def _on_transition(self, node: str, event: TransitionEvent) -> None:
+        start, goal = event.start_state, event.goal_state
+        if goal.id == State.PRIMARY_STATE_FINALIZED:
+            self._bring_up.note_end(node)
         if self._manager.phase in _OWN_DOING or self._bring_up.was_dropped(node):
             return
         logger = self._manager.get_logger()
-        start, goal = event.start_state, event.goal_state
         now = f't = {seconds_text(self._clock.complete_us)}'
         if goal.id == State.PRIMARY_STATE_FINALIZED:
             self._on_shut_down(node)

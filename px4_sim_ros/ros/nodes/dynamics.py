@@ -12,11 +12,14 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.subscription import Subscription
 
 from px4_sim_ros.jit.code_cache import MOTION
 from px4_sim_ros.messages import event_messages
 from px4_sim_ros.messages.run_status import RunStatus
+from px4_sim_ros.model.body.scene_contact import Touch
+from px4_sim_ros.model.scenario.happening import Happening
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros.framework import qos, status_client
 from px4_sim_ros.ros.framework.block_node import BlockNode
@@ -97,12 +100,18 @@ class DynamicsNode(BlockNode):
         self._flown: str | None = None         # the fingerprint of then
         self._pilot_events: Subscription | None = None
         self._changes: Subscription | None = None
+        self._touches: Publisher | None = None
         self._watch = ManagerWatch(
             self, lambda: self.slot.last_us if self.slot else 0, of_fleet=bool(self.vehicle))
 
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
         """Make the block; listen to the pilot of the vehicle if it is in another process."""
         super().configure(configuration, nodes)
+        if self.block is not None and self.block.configuration.scene is not None and isinstance(
+                self.block, DynamicsBlock):
+            self.block.on_touch = self._say_touch
+            self._touches = self._touches or self.create_publisher(
+                DiagnosticStatus, side_topics.TOUCHES.name, qos.LATCHED_LOG)
         if self.vehicle and self._changes is None:
             self._changes = status_client.hear(self, self._on_change)
         is_here = any(node.spec.name == 'pilot' and node.vehicle == self.vehicle
@@ -114,6 +123,12 @@ class DynamicsNode(BlockNode):
             self._pilot_events = self.create_subscription(
                 DiagnosticStatus, side_topics.PILOT_EVENTS.name, self._on_pilot_event,
                 qos.LATCHED_LOG)
+
+    def _say_touch(self, touch: Touch) -> None:
+        assert self._touches is not None, 'there is a scene'
+        self._touches.publish(
+            event_messages.happening_message(Happening(touch.time_us, touch.text)))
+        self.publish_line(touch.time_us, touch.text)
 
     def _on_change(self, change: Change, run: int) -> None:
         """Let the vehicle join or leave as the manager was asked to."""
@@ -131,7 +146,7 @@ class DynamicsNode(BlockNode):
 
     def _on_pilot_event(self, message: DiagnosticStatus) -> None:
         over_us = event_messages.over_us(message)
-        if over_us is not None and 'scenario' not in self._graph.nodes:
+        if over_us is not None and self._run_world and not self._run_world.has_scenario:
             self.freeze_fingerprint(over_us)
 
     def freeze_fingerprint(self, over_us: int) -> None:

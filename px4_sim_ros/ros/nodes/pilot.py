@@ -3,6 +3,7 @@
 """The node `pilot`: publishes what the pilot does, and the set points of the autopilot."""
 from __future__ import annotations
 
+import math
 import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -16,8 +17,8 @@ from px4_sim_ros.link.pilot.sticks import joy_axes
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.event_messages import event_message, over_message
-from px4_sim_ros.messages.joy import sticks_of
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.autopilot import Sticks
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.ros.framework import qos
@@ -67,7 +68,7 @@ class PilotNode(BlockNode):
 
     def _publish_over(self, failure: str) -> None:
         assert isinstance(self.block, PilotBlock) and self.block.over_us is not None, 'it is over'
-        if 'scenario' not in self._graph.nodes:       # that ends the flight, later
+        if not self.block.configuration.world.has_scenario:       # that ends the flight, later
             self._host.freeze_fingerprint(self.vehicle, self.block.over_us)
         self._events.publish(over_message(failure, self.block.over_us))
 
@@ -93,3 +94,16 @@ class PilotNode(BlockNode):
     def on_text(self, time_us: int, text: str) -> None:
         """Publish a text among the lines of the log."""
         self.publish_line(time_us, text, autopilot.AUTOPILOT)
+
+
+def sticks_of(message: Joy, axes: typing.Sequence[int]) -> Sticks:
+    """Return where the sticks are; left and up are above 0 in a Joy."""
+    values = message.axes
+    if len(values) <= max(axes):
+        raise ParameterError(f'joy: a message has {len(values)} axes, and pilot.joy_axes asks for'
+                             f' axis {max(axes)}')
+    found = [min(1.0, max(-1.0, values[i])) for i in axes]
+    if not all(math.isfinite(values[i]) for i in axes):
+        raise ParameterError('joy: an axis is no number')
+    roll, pitch, yaw, throttle = found
+    return Sticks(-roll, pitch, -yaw, (1.0 + throttle) / 2.0)

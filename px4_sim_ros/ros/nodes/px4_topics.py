@@ -47,7 +47,7 @@ class Px4TopicsNode(PollingNode, BlockNode):
         super().activate()
         bridge = self._host.nodes[qualified(self.vehicle, BRIDGE)].block
         assert isinstance(bridge, HilBlock) and isinstance(self.block, Px4TopicsBlock), 'they are'
-        bridge.after_reply = self.block.after_reply
+        bridge.hearer = self.block
 
     def release(self) -> None:
         """Let all of PX4's topics go."""

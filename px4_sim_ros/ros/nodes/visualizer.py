@@ -42,6 +42,7 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_links, wheel_links
 from px4_sim_ros.viewing.markers import Beam, Fix, FlownPath, Markers, RotorAngles, Scene
+from px4_sim_ros.viewing.scenery import scene_markers
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
 
 
@@ -234,6 +235,7 @@ class VisualizerNode(Node):
     def _describe(self) -> None:
         """Publish what never changes."""
         self._publish(side_topics.DESCRIPTION, String(data=urdf(self._configuration)))
+        self._publish(side_topics.SCENE, scene_markers(self._configuration.scene))
         fixed = [] if self._has_tf else [Link(ODOM_FRAME, WORLD_FRAME)]
         if not self._only_vehicle:
             fixed.append(Link(BODY_LINK, BODY_FRAME))

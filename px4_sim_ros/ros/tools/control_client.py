@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.messages.run_status import RunState, RunStatus
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.process import domain_claim
 from px4_sim_ros.ros.framework.endpoints import NodeStatus
 from px4_sim_ros.ros.framework.session import ros_node
@@ -37,14 +37,11 @@ _KNOWN_TIMEOUT_S = 1.0
 _SILENT_S = 3.0
 # How long a step may be overdue: a message that was lost is repeated meanwhile.
 _OVERDUE_S = 10.0
-# All nodes that a manager may manage.
-_MANAGED = graph.of_instances(
-    {kind: spec.instances for kind, spec in graph.NODES.items()}).managed
 
 
-def _place(name: str) -> tuple[str, int]:
+def _place(name: str) -> tuple[str, int, str]:
     vehicle, _, node = name.rpartition('/')
-    return vehicle, _MANAGED.index(node)
+    return vehicle, graph.order_of(node), node
 
 
 class ControlError(RuntimeError):
@@ -154,17 +151,21 @@ class Control:
         if not result.successful:
             raise ControlError(result.reason)
 
-    def fault(self, event: str) -> str:
-        """Let the scenario do something more; return the name of the event."""
-        _ = self.status
-        if not self.comes(lambda: any(
-                name.rpartition('/')[2] == 'scenario' for name in self.managed()),
-                _KNOWN_TIMEOUT_S):
-            raise ControlError('this graph has no scenario, which does faults; start it with'
-                               ' --scenario by_hand')
+    def fault(self, event: str, vehicle: str = '') -> str:
+        """Let the scenario do something more; return the name of the event.
+
+        :param vehicle: one of a fleet, to which it happens
+        :raises ControlError: there is none, or it does not answer
+        :raises ParameterError: the event does not fit the flight
+        """
+        self._check_vehicle(vehicle)
+        node = graph.qualified(vehicle, 'scenario')
+        if not self.comes(lambda: node in self.managed(), _KNOWN_TIMEOUT_S):
+            raise ControlError('this graph has no node scenario, which does faults; start it with'
+                               ' by_hand: true')
         request = SetParameters.Request(
             parameters=[Parameter('event', value=event).to_parameter_msg()])
-        result = self._call(SetParameters, 'scenario/do', request).results[0]
+        result = self._call(SetParameters, f'{node}/do', request).results[0]
         if not result.successful:
             raise ParameterError(result.reason)
         return str(result.reason)
@@ -174,11 +175,7 @@ class Control:
 
         :raises ControlError: it refused, did not answer, or there is no such vehicle
         """
-        vehicles = self.status.there + self.status.away
-        if not vehicles:
-            raise ControlError('this graph is of one vehicle alone')
-        if name not in vehicles:
-            raise ControlError(f'there is no vehicle {name}; there are {", ".join(vehicles)}')
+        self._check_vehicle(name)
         before = self.status.changes
         said = self.ask(verb, name)
         self.wait_for(
@@ -262,16 +259,25 @@ class Control:
         for topic, _types in self.node.get_topic_names_and_types():
             name, _, last = topic.removeprefix(before).rpartition('/')
             if topic.startswith(before) and last == 'transition_event' and (
-                    name.rpartition('/')[2] in _MANAGED and self.node.count_subscribers(topic)):
+                    self.node.count_subscribers(topic)):
                 found.append(name)
         return sorted(found, key=_place)
+
+    def _check_vehicle(self, name: str) -> None:
+        """Check that there is one, that of a graph of one vehicle alone without a name."""
+        vehicles = self.status.there + self.status.away
+        if name not in (vehicles or ('',)):
+            raise ControlError(f"there is no vehicle {name or 'without a name'}; there are"
+                               f' {", ".join(vehicles)}' if vehicles else
+                               'this graph is of one vehicle alone')
 
     def _check_sensor(self, name: str) -> None:
         if not self.comes(lambda: name in self.managed(), _KNOWN_TIMEOUT_S):
             sensors = [other for other in self.managed()
                        if graph.spec_of(other.rpartition('/')[2]).model]
             raise ControlError(
-                f'this graph has no {name}; its sensors are {", ".join(sensors) or "none"}')
+                f'this graph has no {name}{did_you_mean(name, sensors)}; its sensors are'
+                f' {", ".join(sensors) or "none"}')
 
     def sensor(self, name: str, verb: str) -> NodeStatus:
         """Start or stop a sensor, or just ask for its status, which is returned.

@@ -43,7 +43,7 @@ class CoreRos:
         return Px4Gateway(self._node, definitions, self._publish_time, self._publish)
 
     def _publish_time(self, time_us: int) -> None:
-        if time_us == self._time_us:           # of several vehicles the first does it
+        if time_us <= self._time_us:           # of several vehicles the first does it
             return
         self._time_us = time_us
         now_s = time.monotonic()

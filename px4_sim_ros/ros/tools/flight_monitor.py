@@ -31,7 +31,6 @@ from px4_sim_ros.spec.resources import PACKAGE
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.step.presence import Change
-from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
 _POSE = graph.TOPICS['ground_truth/pose']
 
@@ -101,6 +100,8 @@ class FlightMonitor:
                 (side_topics.PILOT_EVENTS,
                  lambda message: listener.on_pilot(event_messages.read_pilot_event(message))),
                 (side_topics.SCENARIO_EVENTS,
+                 lambda message: listener.on_scenario(event_messages.read_scenario(message))),
+                (side_topics.TOUCHES,
                  lambda message: listener.on_scenario(event_messages.read_scenario(message)))):
             self._hear(DiagnosticStatus, qualified(vehicle, topic.name), tell, qos.LATCHED_LOG)
 
@@ -140,11 +141,10 @@ class FlightMonitor:
         """Why the recording has ended too early, '' when it has not."""
         return '' if self._watch.last is None else self._watch.last.unrecorded
 
-    def is_matched(self, nodes: typing.Iterable[str], *, viewer: bool) -> bool:
+    def is_matched(self, nodes: typing.Iterable[str]) -> bool:
         """Return whether nothing of a flight is missed."""
         has_poses = all(pose.get_publisher_count() for pose in self._poses.values())
-        return bool(has_poses and self.run and self._all_report(nodes)
-                    and (not viewer or self._viewer_is_subscribed()))
+        return bool(has_poses and self.run and self._all_report(nodes))
 
     def _all_report(self, nodes: typing.Iterable[str]) -> bool:
         reporting = self._node.get_publishers_info_by_topic(side_topics.DIAGNOSTICS.name)
@@ -152,10 +152,6 @@ class FlightMonitor:
                  for info in reporting}
         matched = self._diagnostics.get_publisher_count() >= len(reporting)
         return matched and names.issuperset(nodes)
-
-    def _viewer_is_subscribed(self) -> bool:
-        subscriptions = self._node.get_subscriptions_info_by_topic(_POSE.name)
-        return any(info.node_name == VIEWER_NODE for info in subscriptions)
 
     def spin(self, timeout_s: float) -> None:
         """Take in what has come, waiting for it up to a time."""

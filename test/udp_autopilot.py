@@ -33,6 +33,17 @@ def metres_per_degree() -> tuple[float, float]:
     return math.radians(north), math.radians(east)
 
 
+def _waiting_bytes(port: int) -> int:
+    """Return how much has come for a UDP port of this machine that was not read."""
+    with open('/proc/net/udp', encoding='ascii') as table:
+        next(table)
+        for row in table:
+            _, local, _, _, queues, *_ = row.split()
+            if int(local.rpartition(':')[2], 16) == port:
+                return int(queues.rpartition(':')[2], 16)
+    return 0
+
+
 class UdpAutopilot:
     """Sends telemetry tick by tick and carries out what it accepts."""
 
@@ -40,7 +51,8 @@ class UdpAutopilot:
         self.system_id = instance + 1
         self.tick_s = 0.1
         # As a PX4 from instance 10 on it sends to whoever has sent to it.
-        self._pilot = None if instance > 9 else (HOST, pilot_port(instance))
+        self._pilot_port = pilot_port(instance)
+        self._pilot = None if instance > 9 else (HOST, self._pilot_port)
         self._mav = mavlink.MAVLink(None, srcSystem=self.system_id, srcComponent=1)
         self._mav.robust_parsing = True
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -84,21 +96,34 @@ class UdpAutopilot:
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            # A pilot that a busy machine delays would lose telemetry, and repeat its commands.
+            if _waiting_bytes(self._pilot_port):
+                self.serve(_PAUSE_S)
+                continue
             self.time_s += self.tick_s
-            if self._landed_s is not None and self.time_s - self._landed_s > DISARM_DELAY_S:
-                self.armed, self._landed_s = False, None
-            self.on_tick()
-            self.say(*self._telemetry())
-            while select.select([self._socket], [], [], _PAUSE_S)[0]:
-                data, self._pilot = self._socket.recvfrom(65536)
-                for message in self._mav.parse_buffer(data) or ():
-                    if message.get_type() == 'BAD_DATA':    # the byte by which it is found
-                        continue
-                    self.received.append((self.time_s, message))
-                    if message.get_type().startswith('COMMAND'):
-                        self._carry_out(message)
-                    else:
-                        self.on_message(message)
+            self.tell()
+            self.serve(_PAUSE_S)
+
+    def tell(self) -> None:
+        """Send its telemetry."""
+        if self._landed_s is not None and self.time_s - self._landed_s > DISARM_DELAY_S:
+            self.armed, self._landed_s = False, None
+        self.on_tick()
+        self.say(*self._telemetry())
+
+    def serve(self, pause_s: float) -> None:
+        """Carry out what comes, until nothing has come for a while."""
+        while select.select([self._socket], [], [], pause_s)[0]:
+            data, self._pilot = self._socket.recvfrom(65536)
+            for message in self._mav.parse_buffer(data) or ():
+                kind = message.get_type()
+                if kind == 'BAD_DATA':                  # the byte by which it is found
+                    continue
+                self.received.append((self.time_s, message))
+                if kind.startswith('COMMAND'):
+                    self._carry_out(message)
+                    continue
+                self.on_message(message)
 
     def _carry_out(self, message: typing.Any) -> None:
         self.commands.append(message)
@@ -147,6 +172,7 @@ class UdpAutopilot:
                 round((HOME[1] + (east - self.start[1]) / degree_east) * 1e7),
                 round((HOME[2] + up - self.start[2]) * 1000), 0, 0, 0, 0,
                 round(self.heading_deg * 100)),
+            mav.attitude_quaternion_encode(time_ms, 1, 0, 0, 0, 0, 0, 0),
             mav.local_position_ned_encode(time_ms, north, east, -up, 0, 0, 0),
         ]
         if self.text:

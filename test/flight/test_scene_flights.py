@@ -1,0 +1,207 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A flight in a scene, with all that sees it: the same bits in all modes, replayed, at any load."""
+import os
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import trimesh
+import yaml
+from commands import command, flown_in_all_modes, replayed, run, running
+
+from px4_sim_ros import Flight
+from px4_sim_ros.model.rotation import difference, matrix, to_body
+from px4_sim_ros.model.scene.moving import placed
+from px4_sim_ros.recording.analysis.comparison import compare_bags
+from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.spec.files import Files
+from px4_sim_ros.spec.resources import config_directory
+from px4_sim_ros.step.runner import Runner
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
+SCENARIO = '''
+scene: {scene}
+mission: [{take_off: {up_m: 0.5}}, {land: {}}]
+weather: {wind: dryden}
+place: {instances.range_finder: 1, instances.optical_flow: 1, instances.gps: 2, gnss_sky: true}
+set: {range_finder.direction: left}
+blocks:
+  - {class: 'px4_sim_ros:Lidar', columns: 60, lines: 4, drop_out: 0.1}
+  - {class: 'px4_sim_ros:Lidar2d', columns: 90, to_autopilot: true}
+  - {class: 'px4_sim_ros:DepthCamera', width: 32, height: 24}
+  - {class: 'px4_sim_ros:DepthCameraInfo', width: 32, height: 24}
+'''
+LENS = 'width: 64, height: 48, distortion: [-0.2, 0.05, 0, 0, 0]'
+CAMERAS = f'''  - {{class: 'px4_sim_ros:Camera', noise: 0.01, mounting_deg: [0, 20, 0], {LENS}}}
+  - {{class: 'px4_sim_ros:CameraCalibration', {LENS}}}
+  - {{class: 'px4_sim_ros:LabelCamera', period_us: 200000, {LENS}}}
+'''
+PAD = {'name': 'pad', 'shape': 'mesh', 'file': 'cube.stl', 'scale': 2.0, 'place_m': [0, 0, -0.8]}
+TOPICS = ('lidar/points', 'scan', 'depth/image', 'depth/camera_info', 'range', 'optical_flow',
+          'gps/sky', 'gps_1/sky', 'camera/image_raw', 'camera/camera_info', 'labels/image_raw')
+
+
+def write_scenario(folder, text):
+    """Write it and its scene: the street, with a mesh on which the vehicle starts, and a tower."""
+    street = yaml.safe_load((config_directory() / 'scenes' / 'street.yaml').read_text())
+    street['objects'] += [PAD, PAD | {'name': 'tower', 'scale': 3.0, 'place_m': [1, 6, 1]}]
+    (folder / 'yard.yaml').write_text(yaml.safe_dump(street))
+    trimesh.creation.box((1.0, 1.0, 1.0)).export(folder / 'cube.stl')
+    (folder / 'mine.yaml').write_text(text.replace('{scene}', str(folder / 'yard.yaml')))
+
+
+@pytest.mark.process
+def test_it_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
+    write_scenario(tmp_path, SCENARIO + CAMERAS)
+    bags, compared = flown_in_all_modes(tmp_path, instance, '--scenario', 'mine.yaml')
+    core = bags['core']
+    for found in compared:
+        assert all(found.topics[topic].equal > 10 for topic in TOPICS)
+    images = [np.frombuffer(data[-64 * 48 * 3:], np.uint8)
+              for topic, _, data in core.messages() if topic.endswith('camera/image_raw')]
+    assert len(images) > 50
+    assert not np.array_equal(images[0], images[-20]), 'it has moved'
+    # The scene is that of the recording.
+    for mode in 'core', 'composed':
+        replayed(tmp_path, 'core', '--mode', mode)
+    # Another scene is a what-if: the motion is the same, and what is seen is not.
+    (tmp_path / 'pad.yaml').write_text(yaml.safe_dump({'objects': [PAD]}))
+    other = run('replay', 'core', '--scene', 'pad.yaml', '--record', 'other', cwd=tmp_path)
+    assert other.returncode == 0, other.stdout + other.stderr
+    found = compare_bags(core, BagReader(tmp_path / 'other'))
+    assert found.topics['ground_truth/odom'].differ == 0 and found.topics['scan'].differ > 10
+
+
+@pytest.mark.process
+def test_what_moves_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
+    """From a deck that goes on; what the cameras see changes as the ship passes below."""
+    (tmp_path / 'mine.yaml').write_text(
+        SCENARIO.replace('{scene}', 'moving_deck').replace('direction: left', 'direction: down')
+        + CAMERAS.replace('[0, 20, 0]', '[0, 90, 0]')
+        + 'expect: [{never: {clearance_m: {below: -1}}}]\n')
+    bags, compared = flown_in_all_modes(tmp_path, instance, '--scenario', 'mine.yaml')
+    for found in compared:
+        assert all(found.topics[topic].equal > 10 for topic in TOPICS)
+    labels = [set(np.frombuffer(data[-64 * 48 * 2:], '<u2').tolist())
+              for topic, _, data in bags['core'].messages() if topic.endswith('labels/image_raw')]
+    assert labels[10] != labels[-1]
+    for mode in 'core', 'composed':
+        replayed(tmp_path, 'core', '--mode', mode)
+
+
+@pytest.mark.process
+def test_an_export_leaves_out_octets(tmp_path, instance):
+    write_scenario(tmp_path, SCENARIO)
+    assert run('fly', '--mode', 'core', '--scenario', 'mine.yaml', '--record', 'bag',
+               '--instance', instance, cwd=tmp_path).returncode == 0
+    done = run('export', 'bag', '-o', 'tables', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    heads = {topic: (tmp_path / 'tables' / f'{topic}.csv').read_text().partition('\n')[0]
+             for topic in ('lidar_points', 'depth_image', 'scan')}
+    assert 'width' in heads['lidar_points'] and 'data' not in heads['lidar_points']
+    assert 'data' not in heads['depth_image'] and 'ranges.89' in heads['scan']
+
+
+@pytest.mark.slow
+def test_a_range_finder_sees_the_scene(instance):
+    """Its nose is to the east; 16.75 m to the left, the north, is a column of the warehouse."""
+    result = Flight(
+        scenario={'scene': 'warehouse', 'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
+                  'place': {'instances.range_finder': 1},
+                  'set': {'range_finder.direction': 'left', 'range_finder.max_range_m': 40.0,
+                          'range_finder.noise_m': 0.0, 'range_finder.position_m': [0, 0, 0],
+                          'range_finder.field_of_view_deg': 0.0}}, instance=instance).fly()
+    ranges, truth = result.table('range'), result.table()
+    at = np.searchsorted(truth['time_s'], ranges['time_s'] - 1e-6)
+    north, east = (truth[f'position_m.{axis}'][at] for axis in 'yx')
+    yaw = 2.0 * np.arctan2(truth['attitude_wxyz.z'][at], truth['attitude_wxyz.w'][at])
+    is_level = np.hypot(east, yaw * 17.0) < 0.05
+    assert is_level.sum() > 20
+    assert ranges['range_m'][is_level] == pytest.approx(16.75 - north[is_level], abs=0.03)
+
+
+@pytest.mark.slow
+def test_satellites_are_lost_in_a_street_and_come_back(instance):
+    """The flight of the example: towers on both sides from 31 to 85 m to the north."""
+    example = yaml.safe_load((EXAMPLES / 'canyon.yaml').read_text())
+    result = Flight(scenario=example, instance=instance).fly()
+    sky, fix, truth = (result.table(name) for name in ('gps/sky', 'gps/fix', 'ground_truth/odom'))
+    at = np.searchsorted(truth['time_s'], sky['time_s'] - 1e-6)
+    north, count = truth['position_m.y'][at], sky['satellites']
+    assert count[north < 5.0].min() >= 14 and count[north > 100.0].min() >= 14
+    between = (north > 45.0) & (north < 75.0)
+    assert set(count[between]) <= {3, 4, 5, 6, 7} and count[between].min() <= 4
+    has_fix = fix['status'] >= 0
+    assert np.array_equal(has_fix, np.hypot(sky['hdop'], sky['vdop']) <= 25.0)
+    assert sky['hdop'][between].min() > 2.0 * sky['hdop'][north < 5.0].max()
+    # The accuracy that is reported is in proportion: 0.9 m times HDOP over that of an open sky.
+    for axis, dop in ('x', 'hdop'), ('z', 'vdop'):
+        ratio = fix[f'deviation_m.{axis}'][has_fix] / sky[dop][has_fix]
+        assert ratio.max() / ratio.min() < 1.5
+    assert result.summary()['mission_flown']
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_busy_machine_changes_nothing(tmp_path, instance, other_instance):
+    """Two processes at once, which want both cores."""
+    write_scenario(tmp_path, SCENARIO)
+    words = ['fly', '--mode', 'core', '--scenario', tmp_path / 'mine.yaml']
+    with running(command(*words, '--instance', instance)) as one, running(
+            command(*words, '--instance', other_instance)) as other:
+        said = [process.communicate(timeout=120)[0] for process in (one, other)]
+    found = {re.search(r'^fingerprint +(\w+)', text, re.M)[1] for text in said}
+    assert len(found) == 1
+
+
+@pytest.mark.slow
+def test_in_a_step_that_a_sensor_holds_none_acts_twice(instance, monkeypatch):
+    """Steps at once and step by step, with a scenario and an airspeed that is not late."""
+    def fingerprint():
+        return Flight(scenario={
+            'mission': [{'take_off': {'up_m': 0.3}}, {'land': {}}],
+            'place': {'instances.airspeed': 1, 'delays_us.airspeed': 0}},
+            instance=instance, record=False).fly().fingerprint
+
+    at_once, counts = fingerprint(), []
+    monkeypatch.setattr(Runner, '_run_ahead', lambda *arguments: counts.append(1))
+    assert fingerprint() == at_once and counts
+
+
+# The embedded autopilot goes from the deck and back onto it, PX4 from the ground onto the deck.
+FROM_THE_DECK = {
+    'end': {'at_s': 20}, 'set': {'dynamics.start_east_m': 12.0, 'dynamics.start_north_m': 2.0},
+    'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}]}
+FROM_THE_GROUND = {
+    'end': {'at_s': 55}, 'set': {'dynamics.start_east_m': -8.0},
+    'mission': [{'take_off': {'up_m': 6.0}},
+                {'go_to': {'north_m': 2.0, 'east_m': 48.0, 'up_m': 6.0}}, {'land': {}}]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('autopilot', 'scenario', 'landed_s'), [
+    ('embedded', FROM_THE_DECK, 13.0),
+    pytest.param('px4', FROM_THE_GROUND, 45.0, marks=pytest.mark.px4)])
+def test_it_lands_on_a_ship_disarms_and_sails_with_it(instance, autopilot, scenario, landed_s):
+    """Where it stands on the deck does not change any more, while that goes on."""
+    given = {'px4_dir': os.environ['PX4_DIR']} if autopilot == 'px4' else {}
+    result = Flight(scenario={'scene': 'moving_deck', **scenario}, autopilot=autopilot,
+                    instance=instance, **given).fly()
+    assert result.has_succeeded
+    assert any('touches hull' in str(event) for event in result.events)
+    truth, ship = result.table(), Files().scene('moving_deck')
+    hull = ship.objects[0]
+
+    def on_deck(time_s):
+        i = np.searchsorted(truth['time_s'], time_s)
+        middle, attitude = placed(ship, hull, round(truth['time_s'][i] * 1e6))
+        place = tuple(truth[f'position_m.{axis}'][i] for axis in 'xyz')
+        return to_body(matrix(attitude), difference(place, middle))
+
+    landed, end = on_deck(landed_s), on_deck(truth['time_s'][-1] - 0.1)
+    assert landed[2] == pytest.approx(2.053, abs=0.01)
+    assert landed == pytest.approx(end, abs=0.01)
+    assert truth['position_m.x'][-1] - truth['position_m.x'][
+        np.searchsorted(truth['time_s'], landed_s)] > 5.0

@@ -1,0 +1,224 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Cameras that see the scene: what is where, light and shadow, lens and noise, pixel by pixel."""
+import math
+
+import numpy as np
+import pytest
+import yaml
+from test_scene_contact import as_mesh
+from test_scene_sensors import at, block, measured, rotation, to_box
+
+from px4_sim_ros.model.environment.ground import LEVEL
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.scene import colours
+from px4_sim_ros.model.scene.rays import Pose
+from px4_sim_ros.model.scene.scene import Scene
+from px4_sim_ros.model.sensors.scanning import ColourParameters
+from px4_sim_ros.spec.files import Files
+
+RED, GREEN = (0.8, 0.2, 0.1), (0.2, 0.6, 0.3)
+AZIMUTH_DEG, ELEVATION_DEG, SKY = 200.0, 40.0, 0.3
+SCENE = f'''
+sun: {{azimuth_deg: {AZIMUTH_DEG}, elevation_deg: {ELEVATION_DEG}, sky: {SKY}}}
+objects:
+  - {{shape: box, name: wall, place_m: [8, 0, 3], size_m: [2, 8, 6], colour: {list(RED)}}}
+  - {{shape: sphere, name: ball, place_m: [4, 3, 1], radius_m: 1, colour: {list(GREEN)}}}
+'''
+EYE, LOOK = (0.0, 0.0, 5.0), {'pitch': 12.0}
+SUN = (math.cos(math.radians(ELEVATION_DEG)) * math.sin(math.radians(AZIMUTH_DEG)),
+       math.cos(math.radians(ELEVATION_DEG)) * math.cos(math.radians(AZIMUTH_DEG)),
+       math.sin(math.radians(ELEVATION_DEG)))
+SMALL = {'width': 80, 'height': 60}
+
+
+def to_ball(origin, ray):
+    """Return how far the ball is, by the roots of its square."""
+    x, y, z = np.array(origin) - (4.0, 3.0, 1.0)
+    half, rest = x * ray[0] + y * ray[1] + z * ray[2], x * x + y * y + z * z - 1.0
+    root = half * half - rest
+    return -half - math.sqrt(root) if root >= 0.0 and -half > math.sqrt(root) else math.inf
+
+
+def seen(ray):
+    """Return what a ray meets: its number, the place, and the normal."""
+    ground = -EYE[2] / ray[2] if ray[2] < 0.0 else math.inf
+    wall, ball = to_box(EYE, ray), to_ball(EYE, ray)
+    distance = min(ground, wall, ball)
+    place = np.array(EYE) + distance * ray if distance < 1000.0 else None
+    if place is None:
+        return 0, place, None
+    if distance == ball:
+        return 3, place, place - (4.0, 3.0, 1.0)
+    if distance == wall:
+        offset = (place - (8.0, 0.0, 3.0)) / (1.0, 4.0, 3.0)
+        axis = np.argmax(np.abs(offset))
+        return 2, place, np.sign(offset[axis]) * np.eye(3)[axis]
+    return 1, place, np.array([0.0, 0.0, 1.0])
+
+
+def rays_of(width, height, f, **turn):
+    """Return the direction of each pixel."""
+    body = rotation(**turn)
+    for v in range(height):
+        for u in range(width):
+            ahead = np.array([1.0, -(u - 0.5 * (width - 1)) / f, -(v - 0.5 * (height - 1)) / f])
+            yield v, u, body @ ahead / np.linalg.norm(ahead)
+
+
+def test_what_is_where_and_how_bright_it_is():
+    """Each pixel: its label, and its colour in the light of the sky and the sun."""
+    image = measured(block(SCENE, 'Camera', **SMALL), at(EYE, **LOOK))
+    info = measured(block(SCENE, 'CameraCalibration', **SMALL), at(EYE))
+    shown = measured(block(SCENE, 'LabelCamera', **SMALL), at(EYE, **LOOK))
+    assert (image.encoding, image.step, shown.encoding) == ('rgb8', 240, '16UC1')
+    assert image.header.frame_id == 'camera_optical_frame'
+    pixels = np.frombuffer(image.data, np.uint8).reshape(60, 80, 3)
+    labels = np.frombuffer(shown.data, '<u2').reshape(60, 80)
+    found = {}
+    for v, u, ray in rays_of(80, 60, info.k[0], **LOOK):
+        number, place, normal = seen(ray)
+        assert labels[v, u] == number, (u, v)
+        if number == 0:
+            continue
+        above = place + 1e-6 * normal
+        is_lit = normal @ SUN > 0.0 and math.inf == min(to_box(above, SUN), to_ball(above, SUN))
+        bright = SKY + (1.0 - SKY) * (normal @ SUN if is_lit else 0.0)
+        bright *= colours.grain(*above, np.linalg.norm(place - EYE))
+        colour = np.array([None, (0.45, 0.5, 0.35), RED, GREEN][number], float)
+        exact = 255.0 * np.minimum(1.0, bright * colour) ** (1.0 / 2.2)
+        assert pixels[v, u] == pytest.approx(exact, abs=1.5), (u, v)
+        found.setdefault((number, bool(is_lit)), 0)
+        found[number, bool(is_lit)] += 1
+    many = {key for key, count in found.items() if count > 5}
+    assert {(1, True), (1, False), (2, True), (3, True)} <= many, 'in the light, and in shadow'
+
+
+def test_at_night_there_is_the_light_of_the_sky():
+    night = SCENE.replace(f'elevation_deg: {ELEVATION_DEG}', 'elevation_deg: -5')
+    day, dark = (np.frombuffer(measured(block(scene, 'Camera', **SMALL), at(EYE, **LOOK)).data,
+                               np.uint8).reshape(-1, 3) for scene in (SCENE, night))
+    ground = np.frombuffer(measured(
+        block(SCENE, 'LabelCamera', **SMALL), at(EYE, **LOOK)).data, '<u2') == 1
+    assert (dark[ground] <= day[ground]).all() and dark[ground].mean() < 0.8 * day[ground].mean()
+    # In linear light an exposure of two doubles it.
+    twice = np.frombuffer(measured(block(night, 'Camera', exposure=2.0, **SMALL),
+                                   at(EYE, **LOOK)).data, np.uint8).reshape(-1, 3)
+    linear = (twice[ground] / 255.0) ** 2.2 / (dark[ground] / 255.0) ** 2.2
+    assert np.median(linear) == pytest.approx(2.0, rel=0.05)
+
+
+LENS = (-0.28, 0.08, 0.001, -0.0005, 0.0)
+
+
+def test_a_mesh_looks_as_what_it_is_of():
+    """The wall and the ball, with their numbers, colours and shadows, but for their outlines."""
+    content = yaml.safe_load(SCENE)
+    content['objects'] = [as_mesh(entry, 5) for entry in content['objects']]
+    meshes = yaml.safe_dump(Scene.from_mapping('s', 's', content).to_mapping())
+    for kind, size, most in ('LabelCamera', 2, 0), ('Camera', 3, 3):
+        images = [np.frombuffer(measured(block(scene, kind, **SMALL), at(EYE, **LOOK)).data,
+                                '<u2' if size == 2 else np.uint8).reshape(60, 80, -1).astype(int)
+                  for scene in (SCENE, meshes)]
+        apart = np.abs(images[0] - images[1]).max(axis=2) > most
+        assert apart.mean() < 0.01 and len(np.unique(images[0])) >= 4
+
+
+CELLS = ['#..#', '.##.', '....']
+
+
+def test_a_picture_is_on_the_upper_face_of_a_box():
+    """Each pixel that shows it, from above: the cell at its place, as bright as the light."""
+    scene = f'''
+sun: {{elevation_deg: -10, sky: 0.5}}
+objects:
+  - {{shape: box, name: pad, place_m: [1, 2, 0.5], size_m: [4, 3, 1],
+     roll_pitch_yaw_deg: [0, 0, 30], picture: {{cells: {CELLS}}}}}
+'''
+    eye, down = (1.5, 1.0, 6.0), {'pitch': 90.0}
+    image = measured(block(scene, 'Camera', **SMALL), at(eye, **down))
+    labels = measured(block(scene, 'LabelCamera', **SMALL), at(eye, **down))
+    pixels = np.frombuffer(image.data, np.uint8).reshape(60, 80, 3)
+    shown = np.frombuffer(labels.data, '<u2').reshape(60, 80) == 2
+    f = measured(block(scene, 'CameraCalibration', **SMALL), at(eye)).k[0]
+    turn, count = rotation(yaw=30.0), 0
+    white = round(255 * 0.5 ** (1 / 2.2))
+    for v, u, ray in rays_of(80, 60, f, **down):
+        x, y, _ = turn.T @ (np.array(eye) + ray * (5.0 / -ray[2]) - (1.0, 2.0, 1.0))
+        column, row = (x / 4.0 + 0.5) * 4, (0.5 - y / 3.0) * 3
+        if not shown[v, u] or min(abs(column - round(column)), abs(row - round(row))) < 1e-3:
+            continue
+        assert 0 <= column < 4 and 0 <= row < 3
+        assert abs(int(pixels[v, u, 1]) - (0 if CELLS[int(row)][int(column)] == '#' else white)) < 2
+        count += 1
+    assert count > 600
+
+
+def test_opencv_finds_what_the_camera_sees():
+    """Its projection of the corners of a marker, by the calibration, is where its detector is."""
+    cv2 = pytest.importorskip('cv2')
+    eye, turn = (2.0, 1.2, 3.0), {'pitch': 80.0, 'roll': 4.0}
+    how = {'width': 640, 'height': 480, 'distortion': [-0.2, 0.05, 0.002, -0.001, 0.0]}
+    pad = Files().scene_text('landing_pad')
+    image = measured(block(pad, 'Camera', **how), at(eye, **turn))
+    info = measured(block(pad, 'CameraCalibration', **how), at(eye))
+    corners, numbers, _ = cv2.aruco.ArucoDetector(cv2.aruco.getPredefinedDictionary(
+        cv2.aruco.DICT_APRILTAG_36h11)).detectMarkers(
+            np.frombuffer(image.data, np.uint8).reshape(480, 640, 3)[:, :, ::-1].copy())
+    assert numbers.ravel().tolist() == [0]
+    # To the right, down and ahead of the camera, of the black border of 8 of 10 cells.
+    to_camera = np.array([[0, -1, 0], [0, 0, -1], [1, 0, 0]]) @ rotation(**turn).T
+    places = np.array([(3 + x, 2 + y, 0.04) for x, y in (
+        (-0.4, 0.4), (0.4, 0.4), (0.4, -0.4), (-0.4, -0.4))])
+    expected, _ = cv2.projectPoints(
+        places, cv2.Rodrigues(to_camera)[0], -to_camera @ eye,
+        np.array(info.k).reshape(3, 3), np.array(info.d))
+    assert np.abs(corners[0][0] - expected[:, 0]).max() < 1.0
+
+
+def test_a_lens_bends_as_in_the_model_of_opencv():
+    """Its pixel is where the model puts the direction of its ray."""
+    p = ColourParameters.from_mapping('camera', {'distortion': list(LENS), **SMALL})
+    k1, k2, p1, p2, k3 = LENS
+    for (ahead, left, up), (u, v) in zip(p.slopes, ((u, v) for v in range(60) for u in range(80))):
+        x, y = -left / ahead, -up / ahead
+        r2 = x * x + y * y
+        radial = 1 + k1 * r2 + k2 * r2 ** 2 + k3 * r2 ** 3
+        assert p.focal_px * (x * radial + 2 * p1 * x * y + p2 * (r2 + 2 * x * x)) + 39.5 == (
+            pytest.approx(u, abs=1e-6))
+        assert p.focal_px * (y * radial + p1 * (r2 + 2 * y * y) + 2 * p2 * x * y) + 29.5 == (
+            pytest.approx(v, abs=1e-6))
+    info = measured(block(SCENE, 'CameraCalibration', distortion=list(LENS), **SMALL), at(EYE))
+    assert tuple(info.d) == LENS and info.distortion_model == 'plumb_bob'
+
+
+def test_a_lens_that_folds_the_image_is_refused():
+    with pytest.raises(ParameterError, match=r'camera\.?:? ?distortion = .* bends the edges'):
+        ColourParameters.from_mapping('camera', {
+            'distortion': [-0.9, 0.0, 0.0, 0.0, 0.0], 'field_of_view_deg': 120.0, **SMALL})
+
+
+def test_noise_is_that_of_its_time():
+    exact, *noisy = (np.frombuffer(measured(
+        block(SCENE, 'Camera', noise=noise, **SMALL), at(EYE, time_us=time_us)).data, np.uint8
+        ).astype(float) for noise, time_us in (
+            (0.0, 100_000), (0.02, 100_000), (0.02, 100_000), (0.02, 164_000)))
+    first, again, other = noisy
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    inside = (exact > 30) & (exact < 225)
+    assert np.std(first[inside] - exact[inside]) == pytest.approx(0.02 * 255.0, rel=0.05)
+
+
+def test_what_is_left_out_is_not_seen():
+    """Groups of pixels see the same as each by itself, to the bit."""
+    slopes = ColourParameters.from_mapping('camera', dict(SMALL)).slopes
+    rays = slopes / np.linalg.norm(slopes, axis=1)[:, None]
+    pose = Pose((1.0, -12.0, 4.0), tuple(rotation(3.0, 10.0, 80.0).ravel()))
+    for name in 'street', 'forest', 'hills':
+        eyes = [colours.Eye(Files().scene(name), LEVEL, rays, 500.0, 1.0, group)
+                for group in (40, 1)]
+        for eye in eyes:
+            eye.look(pose)
+        assert np.array_equal(eyes[0].image, eyes[1].image)
+        assert np.array_equal(eyes[0].labels, eyes[1].labels)
+        assert len(np.unique(eyes[0].labels)) >= 2
