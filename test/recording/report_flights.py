@@ -6,9 +6,12 @@ import contextlib
 import dataclasses
 import gzip
 import html.parser
+import itertools
 import json
+import math
 import typing
 
+import numpy as np
 from bags import begin_bag, trimmed, write_all
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import Log
@@ -107,6 +110,30 @@ def diagnostics(time_us, node, values, level=0, sentence=''):
     return _side_message('/diagnostics', time_us, message)
 
 
+def unpacked(text):
+    """Return what a text in a page holds: gzip, seven bits a character."""
+    codes = [{0xc0: 0, 0xc1: 13, 0xc2: 60}.get(ord(c), ord(c)) for c in text]
+    bits = ''.join(f'{code:07b}' for code in codes)
+    return gzip.decompress(int(bits[:len(bits) // 8 * 8], 2).to_bytes(len(bits) // 8, 'big'))
+
+
+def numbers(content, place):
+    """Return the numbers of a line: levels, as differences from one to the next."""
+    at, count, size = (place[key] for key in ('at', 'count', 'size'))
+    planes = [content[at + k * count:at + (k + 1) * count] for k in range(size)]
+    levels = itertools.accumulate(int.from_bytes(its, 'little') for its in zip(*planes))
+    none = 256 ** size - 1
+    return [math.nan if level % (none + 1) == none else
+            place['least'] + place['step'] * (level % (none + 1)) for level in levels]
+
+
+def numbers_of(values):
+    """Return the numbers of an axis of a trace, of whatever kind it is."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values['bdata']), f"<{values['dtype']}").tolist()
+    return values
+
+
 class Page(html.parser.HTMLParser):
     """What is on a page: references, the anchors of sections, rows of tables, and figures."""
 
@@ -130,7 +157,7 @@ class Page(html.parser.HTMLParser):
             self.rows.append([])
         elif tag in ('td', 'th'):
             self.rows[-1].append('')
-        self._inside = 'figures' if values.get('id') == 'figures' else tag
+        self._inside = values.get('id') if tag == 'script' else tag
 
     def handle_endtag(self, tag):
         """Take in the end of an element."""
@@ -139,7 +166,12 @@ class Page(html.parser.HTMLParser):
     def handle_data(self, data):
         """Take in a text."""
         if self._inside == 'figures':
-            self.figures += json.loads(gzip.decompress(base64.b64decode(data)))
+            self.figures += json.loads(unpacked(data))
+        elif self._inside == 'numbers':
+            content = unpacked(data)
+            for trace in (trace for figure in self.figures for trace in figure['data']):
+                trace |= {axis: numbers(content, value) for axis, value in trace.items()
+                          if isinstance(value, dict) and 'least' in value}
         elif self._inside == 'style':
             self.styles += data
         elif self._inside in ('td', 'th', 'span') and self.rows:

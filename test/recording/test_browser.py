@@ -6,12 +6,14 @@ Pictures of them stay in the folder that PAGE_PICTURES names, by default in that
 """
 import base64
 import concurrent.futures
+import math
 import os
 import pathlib
 import shutil
 
 import pytest
 from campaigns import campaign, folder_of, row_of
+from report_flights import Page
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.campaign_report import write_report
@@ -19,6 +21,7 @@ from px4_sim_ros.campaign.jobs import FlownPath
 from px4_sim_ros.cli.command_line import main
 
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
+MOST_BYTES = 2_000_000
 WIDTHS_PX = {'desk': 1280, 'phone': 390}
 # As in CI: in a container, as root, without a graphics card.
 OPTIONS = (
@@ -135,6 +138,7 @@ const wait = () => {
            + (div.querySelector('.gl-container canvas') ? div.data.length : 0),
     shapes: div.querySelectorAll('.trace path').length + div.querySelectorAll('canvas').length,
     text: div.innerText,
+    heights: div.data.map(t => Array.from(t.y || []).filter(Number.isFinite)),
     // Of one that is folded nothing has a size.
     legends: div.offsetWidth ? [...div.querySelectorAll('.infolayer > [class^=legend]')].map(
         one => one.getBoundingClientRect().width) : [],
@@ -156,6 +160,7 @@ wait();
 def test_page_is_whole(browser, pages, tmp_path_factory, kind, width):
     from selenium.webdriver.support.wait import WebDriverWait
     path, width_px = pages(kind), WIDTHS_PX[width]
+    assert path.stat().st_size < MOST_BYTES
     browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
         'width': width_px, 'height': 900, 'deviceScaleFactor': 1, 'mobile': width == 'phone'})
     browser.get_log('browser')
@@ -173,7 +178,10 @@ def test_page_is_whole(browser, pages, tmp_path_factory, kind, width):
     # `rendering` is the browser itself, of a graphics card that it has to stand in for.
     assert [line for line in browser.get_log('browser') if line['source'] != 'rendering'] == []
     assert bool(plots) == (kind not in ('verification', 'identification'))
-    for plot in plots:
+    for plot, figure in zip(plots, Page(path.read_text(encoding='utf-8')).figures, strict=True):
+        assert plot['heights'] == [
+            [y for y in trace['y'] if y is not None and math.isfinite(y)]
+            if isinstance(trace.get('y'), list) else [] for trace in figure['data']]
         assert plot['drawn'] >= plot['traces'] > 0 and plot['shapes'] > 0, plot
         assert 'WebGL' not in plot['text']
         assert all(plot['legends']) and plot['covered'] == 0, plot

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a flight: what is on the page, that its numbers are right, and odd bags."""
 import argparse
-import base64
 import dataclasses
 import json
 import re
@@ -17,6 +16,7 @@ from report_flights import (
     link_state,
     log_message,
     no_measurement,
+    numbers_of,
     rewritten,
 )
 from scipy.spatial.transform import Rotation
@@ -95,14 +95,8 @@ def test_every_axis_over_time_has_its_unit_and_shows_the_same_time(page):
 def test_path_shows_the_mission(page):
     above = page.figures[1]
     mission = next(trace for trace in above['data'] if trace['name'] == 'mission')
-    assert len(_numbers(mission['x'])) == 5
-    assert {round(x) for x in _numbers(mission['x'])} == {0, 10}
-
-
-def _numbers(array):
-    if isinstance(array, dict):
-        return np.frombuffer(base64.b64decode(array['bdata']), f"<{array['dtype']}").tolist()
-    return array
+    assert len(numbers_of(mission['x'])) == 5
+    assert {round(x) for x in numbers_of(mission['x'])} == {0, 10}
 
 
 # Its numbers
@@ -221,7 +215,7 @@ def test_lockstep_comes_from_differences_of_counters(short, tmp_path):
                 'seconds_LOCKED': second}))])
     page = Page(report(bag))
     figure = page.time_figures()[-1]
-    lines = {trace['name']: _numbers(trace['y']) for trace in figure['data']}
+    lines = {trace['name']: numbers_of(trace['y']) for trace in figure['data']}
     assert lines['of the last second'] == pytest.approx(
         [1 / 0.5, 1 / 1.5, 1 / 2.5, 1 / 3.5, 1 / 4.5])
     assert lines['since the start'] == pytest.approx([2.0, 1.0, 0.667, 0.5, 0.4])

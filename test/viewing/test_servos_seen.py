@@ -1,12 +1,10 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Servos and wheels as they were: Rerun turns what they turn, the report has lines of them."""
-import base64
-
 import numpy as np
 import pytest
 from comparison_flight import record_flight
-from report_flights import Page
+from report_flights import Page, numbers_of
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 from test_rerun_log import written
@@ -123,10 +121,4 @@ def test_the_report_has_the_angles_of_servos_and_the_speeds_of_wheels(flight):
         assert len(lines) == count
         for i, trace in enumerate(lines.values()):
             np.testing.assert_allclose(
-                values_of(trace['y']), joints[field].values[:, i], atol=1e-6)
-
-
-def values_of(y):
-    """Return the values of a line as plotly has them: a list, or bytes as text."""
-    return (np.frombuffer(base64.b64decode(y['bdata']), y['dtype']) if isinstance(y, dict)
-            else np.array(y, float))
+                numbers_of(trace['y']), joints[field].values[:, i], atol=1e-6)

@@ -3,9 +3,7 @@
 """An HTML page with figures: one file that loads nothing."""
 from __future__ import annotations
 
-import base64
 import functools
-import gzip
 import html
 import json
 import re
@@ -15,6 +13,7 @@ import numpy as np
 
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.analysis.series import Mark
+from px4_sim_ros.recording.report import page_data
 from px4_sim_ros.recording.report.plots import Row, template, time_figure
 
 if typing.TYPE_CHECKING:
@@ -119,20 +118,15 @@ function follow(source) {
       Plotly.relayout(div, {'xaxis.range': [range[0], range[1]]});
   }
 }
-async function unpacked(id) {
-  const place = document.getElementById(id);
-  const packed = Uint8Array.from(atob(place.textContent), c => c.charCodeAt(0));
-  place.remove();
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(stream).text();
-}
 async function drawAll() {
   const script = document.createElement('script');
-  script.textContent = await unpacked('plotly');
+  script.textContent = await (await unpacked('plotly')).text();
   document.head.append(script);
-  const shown = JSON.parse(await unpacked('figures'));
+  const shown = await (await unpacked('figures')).json();
+  const bytes = new Uint8Array(await (await unpacked('numbers')).arrayBuffer());
   for (const [i, div] of document.querySelectorAll('.plot').entries()) {
     const figure = shown[i];
+    place(figure.data, bytes);
     await Plotly.newPlot(div, figure.data, layoutOf(figure), {
       responsive: true, displaylogo: false, displayModeBar: narrow.matches ? false : 'hover',
       doubleClick: 'reset',
@@ -244,16 +238,15 @@ def folded(title: str, content: str) -> str:
     return f'<details><summary>{text(title)}</summary>{content}</details>'
 
 
-def _packed(name: str, content: str) -> str:
-    """Return a part of the page that its script unpacks, as base64 of its gzip."""
-    packed = base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
-    return f'<script type="text/plain" id="{name}">{packed}</script>'
+def _packed(name: str, content: bytes) -> str:
+    """Return a part of the page that its script unpacks."""
+    return f'<script type="text/plain" id="{name}">{page_data.as_text(content)}</script>'
 
 
 @functools.cache
 def _plotly() -> str:
     from plotly.offline import get_plotlyjs
-    return _packed('plotly', get_plotlyjs())
+    return _packed('plotly', get_plotlyjs().encode())
 
 
 def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
@@ -261,10 +254,14 @@ def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
     body = ''.join(
         f'<section id="{s.anchor}"><h2>{text(s.title)}</h2>{s.content}</section>'
         for s in sections)
-    figures: list[str] = _FIGURE.findall(body)
+    figures = [json.loads(its) for its in _FIGURE.findall(body)]
     body = _FIGURE.sub('', body)
+    numbers = page_data.Numbers()
+    for its in figures:
+        numbers.take(its['data'])
     # Together they are packed best; a page without any does without Plotly.
-    data = _plotly() + _packed('figures', f"[{','.join(figures)}]") if figures else ''
+    data = (_plotly() + _packed('figures', json.dumps(figures).encode())
+            + _packed('numbers', numbers.content)) if figures else ''
     themes = json.dumps({'light': template(dark=False), 'dark': template(dark=True)})
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -281,7 +278,7 @@ def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
 {head}
 <nav>{links}</nav>
 {body}
-<script>const THEMES = {themes};{_SCRIPT}</script>
+<script>const THEMES = {themes};{page_data.SCRIPT}{_SCRIPT}</script>
 </body>
 </html>
 """
