@@ -21,7 +21,7 @@ from scipy.ndimage import median_filter, uniform_filter1d
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.real import closed_loop, held_out, open_loop, predictions, sensor_profile, statics
+from px4_sim_ros.real import closed_loop, held_out, open_loop, predictions, statics
 from px4_sim_ros.real.flight import RealFlight, kept
 from px4_sim_ros.real.held_out import HeldOut
 from px4_sim_ros.real.identification import identified
@@ -34,7 +34,6 @@ _EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / 'examples'
 SOURCES = {
     'x500.ulg': 'github.com/Auterion/px4-ulog-rs at 8e06b71,'
                 ' tests/fixtures/corrupt_unregistered_msg_id.ulg, MIT',
-    'rest.ulg': 'the same, tests/fixtures/quadrotor_local.ulg',
     'nanodrone/*.parquet': 'github.com/idsia-robotics/nanodrone-sysid-benchmark at b0cf4b3, all of'
                            ' .../data/real/processed/new/train and test, no licence',
 }
@@ -65,12 +64,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _figures(options: argparse.Namespace) -> _Lines:
     """Yield all lines for which there are logs."""
-    x500, rest, runs = (options.data / name for name in ('x500.ulg', 'rest.ulg', 'nanodrone'))
+    x500, runs = (options.data / name for name in ('x500.ulg', 'nanodrone'))
     if x500.exists():
         yield from _x500(x500, options.out)
-    if rest.exists():
-        yield '## An IMU at rest'
-        yield from sensor_profile.lines(sensor_profile.sensed(rest, load_vehicle('x500')))
     if x500.exists() and options.px4_dir:
         yield from _closed_loop(x500, options)
     if runs.exists():
@@ -97,9 +93,6 @@ def _x500(log: pathlib.Path, out: pathlib.Path) -> _Lines:
     yield from _held_out(found.held_out)
     vehicle = load_vehicle(str(out / 'x500_v2.yaml'))
     yield from _forces(with_values(flight, found.fit.values), vehicle)
-    sensed = sensor_profile.sensed(log, vehicle)
-    atomic_write.write(out / 'x500_imu.yaml', sensor_profile.profile_text(sensed))
-    yield from sensor_profile.lines(sensed)
 
 
 def _numbers(found: Identified) -> _Lines:
@@ -144,7 +137,7 @@ def _forces(flight: RealFlight, vehicle: Vehicle) -> _Lines:
 def _closed_loop(log: pathlib.Path, options: argparse.Namespace) -> _Lines:
     """Fly the mission of the log by PX4; its vehicle and its IMU are those identified."""
     yield '## The closed loop'
-    imu = ['--profile', str(options.out / 'x500_imu.yaml')]
+    imu = ['--profile', 'examples/x500_imu.yaml']
     flights = {f'seed {seed}': _flown(f'seed_{seed}', seed, imu, options) for seed in _SEEDS}
     flights['seed 1, default IMU'] = _flown('default_imu', _SEEDS[0], [], options)
     yield from table(('', 'log', *flights), closed_loop.compared(log, list(flights.values())))

@@ -297,8 +297,7 @@ class Logs:
         (path / name).write_bytes(damaged_bytes(chance, data[:part]) + data[part:])
         return chance.choice((
             ['validate', f'./{name}', '--vehicle', 'x500', '--report', 'x.html'],
-            ['identify', f'./{name}', '--vehicle', 'x500', '--out', 'y.yaml'],
-            ['identify', f'./{name}', '--vehicle', 'x500', '--sensors', 'y.yaml']))
+            ['identify', f'./{name}', '--vehicle', 'x500', '--out', 'y.yaml']))
 
 
 class Worlds:
@@ -390,13 +389,13 @@ def _let_nothing_fly() -> None:
     from px4_sim_ros.cli import campaign, control, fly, refly
     from px4_sim_ros.flight import replay
     from px4_sim_ros.model.errors import RunError
-    from px4_sim_ros.real import identification, pages, sensor_profile
+    from px4_sim_ros.real import identification, pages
 
     def stop(*arguments: object, **named: object) -> typing.NoReturn:
         raise RunError('it does not fly here')
     fly.Flight.fly = refly.Flight.fly = replay.run = stop
     campaign.opened = stop
-    pages.validated = identification.identified = sensor_profile.sensed = stop
+    pages.validated = identification.identified = stop
     control.run = lambda options: 0
 
 

@@ -137,7 +137,8 @@ def test_packages_without_a_key_are_imported_where_they_are_needed():
 
 @pytest.mark.parametrize(('package', 'words'), [
     ('pygeomag', ['fly']), ('plotly', ['fly', '--report', 'page.html']),
-    ('scipy', ['campaign', 'wind_limit']), ('scipy', ['identify', 'a.ulg', '--vehicle', 'iris']),
+    ('scipy', ['campaign', 'wind_limit']),
+    ('scipy', ['identify', 'a.ulg', '--vehicle', 'iris', '--out', 'b.yaml']),
     ('distributed', ['campaign', 'wind_limit', '--executor', 'dask'])])
 def test_one_that_is_missing_is_named_before_anything_starts(package, words, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)

@@ -32,7 +32,7 @@ _TOOLS = 'taskset', 'chrt', 'prlimit', 'setpriv'
 _EXTRAS = {
     'rerun': ('the viewer Rerun', ['rerun']), 'test': ('flights as tests', ['pytest']),
     'campaign': ('campaigns, Parquet files', ['scipy', 'pyarrow']),
-    'real': ('logs of real flights', ['scipy', 'pyulog', 'allantools'])}
+    'real': ('logs of real flights', ['scipy', 'pyulog'])}
 _VIEWERS = 'rviz2', 'foxglove_bridge', 'plotjuggler'
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `identify`: numbers of a vehicle file, or a profile of sensors, from real flights."""
+"""The command `identify`: numbers of a vehicle file from real flights."""
 from __future__ import annotations
 
 import argparse
@@ -9,7 +9,7 @@ import pathlib
 from px4_sim_ros.cli import output
 from px4_sim_ros.model.errors import ParameterError, check_installed
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.spec.files import Files, load_vehicle
+from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.resources import check_page, check_writable
 
 _HORIZON_S = 0.5
@@ -21,10 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' one vehicle')
     parser.add_argument('--vehicle', required=True, metavar='FILE',
                         help='name in config/vehicles, or a path: where the search begins')
-    parser.add_argument('-o', '--out', type=pathlib.Path, metavar='NEW.yaml',
+    parser.add_argument('-o', '--out', type=pathlib.Path, metavar='NEW.yaml', required=True,
                         help='vehicle file to write')
-    parser.add_argument('--sensors', type=pathlib.Path, metavar='PROFILE.yaml',
-                        help='profile to write, with noise and vibration of the IMU; of one log')
     parser.add_argument('--fit', nargs='+', default=(), metavar='NAME',
                         help='numbers to identify, and no others, such as body.mass_kg; one that'
                         ' the logs do not determine is an error')
@@ -36,13 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def identify(options: argparse.Namespace) -> int:
-    """Identify numbers and write a vehicle file, a profile, or both; return the exit code."""
+    """Identify numbers and write a vehicle file; return the exit code."""
     check_installed('scipy')
     _check(options)
-    if options.sensors:
-        _sensors(options)
-    if options.out:
-        _vehicle(options)
+    _identify(options)
     return 0
 
 
@@ -51,35 +46,18 @@ def _page(options: argparse.Namespace) -> pathlib.Path:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if not (options.out or options.sensors):
-        raise ParameterError('names nothing to write: give --out, --sensors or both')
-    for name, file in (('out', options.out), ('sensors', options.sensors)):
-        check_writable(name, file)
-    if options.sensors and len(options.logs) > 1:
-        raise ParameterError(f'sensors {options.sensors}: is a profile of one log, and there are'
-                             f' {len(options.logs)}')
-    if options.out:
-        if options.out.suffix != '.yaml':
-            raise ParameterError(f'out {options.out}: is a vehicle file; its name must end with'
-                                 ' .yaml')
-        if not 0.05 <= options.horizon <= 5.0:
-            raise ParameterError(f'horizon = {options.horizon:g}: must be at least 0.05 and at'
-                                 ' most 5 s')
-        check_page('report', _page(options))
-        output.check_json(options)
+    check_writable('out', options.out)
+    if options.out.suffix != '.yaml':
+        raise ParameterError(f'out {options.out}: is a vehicle file; its name must end with .yaml')
+    if not 0.05 <= options.horizon <= 5.0:
+        raise ParameterError(f'horizon = {options.horizon:g}: must be at least 0.05 and at most'
+                             ' 5 s')
+    check_page('report', _page(options))
+    output.check_json(options)
 
 
-# They compile and draw, which takes a while to import, and other commands do without.
-def _sensors(options: argparse.Namespace) -> None:
-    from px4_sim_ros.real import sensor_profile
-    found = sensor_profile.sensed(options.logs[0], load_vehicle(options.vehicle))
-    atomic_write.write(options.sensors, sensor_profile.profile_text(found))
-    for line in sensor_profile.lines(found):
-        print(line)
-    print(f'wrote {options.sensors}')
-
-
-def _vehicle(options: argparse.Namespace) -> None:
+# It compiles and draws, which takes a while to import, and other commands do without.
+def _identify(options: argparse.Namespace) -> None:
     from px4_sim_ros.real import identification, pages, summaries
     from px4_sim_ros.real.readers import read_flight
     page = _page(options)

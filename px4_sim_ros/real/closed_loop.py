@@ -10,13 +10,15 @@ import typing
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from px4_sim_ros.model.errors import within
+from px4_sim_ros.model.errors import ParameterError, within
 from px4_sim_ros.real.flight import RealFlight, between, has_samples
-from px4_sim_ros.real.imu_log import ImuLog, read_imu
 from px4_sim_ros.real.ulog import Topics, read_ulog
-from px4_sim_ros.real.vibration_fit import MOTION_HZ
 
 _HOVER_M_S = 1.0
+_MOTION_HZ = 15.0              # below it the vehicle moves; above it is shaken
+_IMU = 'sensor_combined'       # as PX4 integrates it
+_LEAST_HZ = 50.0
+_LEAST_ROWS = 50               # a second of the slowest; a filter needs rows before its first
 
 
 class Figure(typing.NamedTuple):
@@ -30,9 +32,9 @@ class Figure(typing.NamedTuple):
 def figures(path: str | pathlib.Path) -> list[Figure]:
     """Return the figures of a flight, while it is in the air."""
     path = pathlib.Path(path).expanduser()
-    topics, flight, imu = Topics(path), read_ulog(path), read_imu(path)
+    topics, flight = Topics(path), read_ulog(path)
     return [*_tracking(topics, flight), *_attitude(topics, flight), *_motors(flight),
-            *_shaking(imu, flight)]
+            *_shaking(topics, flight)]
 
 
 def _grid(flight: RealFlight) -> np.ndarray:
@@ -103,15 +105,24 @@ def _motors(flight: RealFlight) -> typing.Iterator[Figure]:
             values[flight.usable].mean()))
 
 
-def _shaking(imu: ImuLog, flight: RealFlight) -> typing.Iterator[Figure]:
+def _shaking(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
     """Yield the IMU's samples less the motion."""
     from scipy import signal  # takes a while to load
-    inside = np.interp(imu.time_s, _grid(flight), flight.usable, left=0.0, right=0.0) > 0.99
-    keep = signal.butter(4, MOTION_HZ, 'highpass', fs=1.0 / imu.period_s, output='sos')
-    for name, unit, samples in (('accelerometer', 'm/s^2', imu.accel),
-                                ('gyro', 'rad/s', imu.gyro)):
-        quick = signal.sosfiltfilt(keep, samples, axis=0)[inside]
-        yield Figure(f'{name} above {MOTION_HZ:g} Hz, rms of an axis', unit, _rms(quick.ravel()))
+    times, rows = topics.samples(_IMU, *(
+        f'{name}[{i}]' for name in ('accelerometer_m_s2', 'gyro_rad') for i in range(3)))
+    if len(times) < _LEAST_ROWS:
+        raise ParameterError(f'log {topics.name}: has {len(times)} rows of {_IMU} that can be used;'
+                             f' it takes at least {_LEAST_ROWS}')
+    rate_hz = 1.0 / float(np.median(np.diff(times)))
+    if rate_hz < _LEAST_HZ:
+        raise ParameterError(f'log {topics.name}: has {_IMU} at {rate_hz:.3g} Hz; it takes at'
+                             f' least {_LEAST_HZ:g} Hz')
+    inside = np.interp(times, _grid(flight), flight.usable, left=0.0, right=0.0) > 0.99
+    keep = signal.butter(4, _MOTION_HZ, 'highpass', fs=rate_hz, output='sos')
+    quick = signal.sosfiltfilt(keep, rows, axis=0)[inside]
+    for name, unit, first in ('accelerometer', 'm/s^2', 0), ('gyro', 'rad/s', 3):
+        yield Figure(f'{name} above {_MOTION_HZ:g} Hz, rms of an axis', unit,
+                     _rms(quick[:, first:first + 3].ravel()))
 
 
 def compared(
