@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import psutil
@@ -136,19 +137,32 @@ def running(words, output=subprocess.PIPE, stderr=subprocess.STDOUT, **options):
         yield process
     finally:
         # Also when it has ended itself: what it left behind holds its output.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process.pid)
         process.communicate(timeout=60)
 
 
-def wait_for_line(process, text):
-    """Read what a process prints up to a line with `text`; return all of it."""
+def wait_for_line(process, text, limit_s=240.0):
+    """Read what a process prints up to a line with `text`; return all of it.
+
+    :param limit_s: wall time after which it and what it has started are killed
+    """
     lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if text in line:
-            return lines
+    limit = threading.Timer(limit_s, kill_group, [process.pid])
+    limit.start()
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            if text in line:
+                return lines
+    finally:
+        limit.cancel()
     raise AssertionError(f'{text!r} was not printed:\n' + ''.join(lines))
+
+
+def kill_group(pid):
+    """Kill a process that leads its session, and all in it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def wait_for_ends(processes, count):
