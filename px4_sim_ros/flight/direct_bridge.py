@@ -33,6 +33,7 @@ class DirectServer(HilServer):
         self._autopilot = self._make()
         self._answers = b''
         self._has_reply = False            # that is no frame yet
+        self._told_us = -1                 # when it has sent telemetry last
         self._is_open = True
         self._in_process = _in_process(self._autopilot)
 
@@ -66,17 +67,23 @@ class DirectServer(HilServer):
         return self._in_process
 
     def begin_steps(self, time_us: int) -> tuple[int, float] | None:
-        """Let the autopilot carry out commands; return up to when it sends no telemetry."""
+        """Let the autopilot carry out commands; return when it sends telemetry."""
         if not self._is_open or not (self._has_reply or self._answers):
             return None
         self._autopilot.interface.receive()
         return HERE, self._autopilot.interface.due_us(time_us)
 
+    def send_telemetry(self, time_us: int) -> float:
+        """Let the autopilot send the telemetry of a time; return when it does next."""
+        self._told_us = time_us
+        self._autopilot.interface.telemetry(time_us)
+        return self._autopilot.interface.due_us(time_us)
+
     def take_steps(self, time_us: int, *, is_sent: bool) -> None:
-        """Let the autopilot send the telemetry of a time."""
+        """Let the autopilot send the telemetry of a time, unless it has."""
         self._answers, self._has_reply = b'', is_sent
-        if is_sent:
-            self._autopilot.interface.telemetry(time_us)
+        if is_sent and time_us > self._told_us:
+            self.send_telemetry(time_us)
 
     def retire_client(self) -> None:
         """End the autopilot."""

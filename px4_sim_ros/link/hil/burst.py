@@ -301,7 +301,7 @@ class Bursts:
         self._states: list[tuple[int, AutopilotState]] = [(-1, state)]
         if self._scenario is not None and not self._scenario.is_quiet(state):
             return 0
-        number, server_until_us = given
+        number, self._telemetry_us = given
         acts_us = {slot: slot.next_us if slot.block is None
                    else slot.block.next_act_us(slot.next_us) for slot in self._others}
         within = self._pilot
@@ -309,7 +309,7 @@ class Bursts:
                 within.synchronizer or not self._pilot_of(within).acts_within):
             within = None
         self._given = _Given(time_us, number, values, changes, acts_us, within)
-        return self._possible(min(until_us, server_until_us))
+        return self._possible(until_us)
 
     def set_up(self, steps: int) -> None:
         """Make ready for so many steps."""
@@ -551,7 +551,7 @@ class Bursts:
         acts_us = self._given.acts_us
         calls_us = [max(acts_us[slot], next_due_us(time_us + before_us, slot.period_us)) - before_us
                     for slot, before_us in self._called_before_us.items()]
-        return int(min(*calls_us, self._frames.frame_arrival_us(), sys.maxsize))
+        return int(min(*calls_us, self._frames.frame_arrival_us(), self._telemetry_us, sys.maxsize))
 
     def _when_called(self, act: typing.Callable[[int], bool], time_us: int) -> bool:
         """Let one act at a time; return whether the steps end there, as after an error."""
@@ -575,6 +575,8 @@ class Bursts:
         if outputs is None:
             self.holding = slot
             return True
+        if n[code.SOCKET] == code.HERE:
+            self._server.begin_steps(time_us)          # its commands arrive before the step
         n[code.BEFORE_US] = pilot.next_act_us(time_us + self.step_us)
         state = outputs.get(AUTOPILOT_STATE, self._states[-1][1])
         if state is not self._states[-1][1]:
@@ -603,6 +605,11 @@ class Bursts:
     def _let_act(self, time_us: int) -> bool:
         """Let those act that are due after a step was sent; return False: the steps continue."""
         n, arrays = self.numbers, self.arrays
+        if time_us == self._telemetry_us:
+            self._telemetry_us = self._server.send_telemetry(time_us)
+            if self._given.within is not None:
+                n[code.BEFORE_US] = self._pilot_of(self._given.within).next_act_us(
+                    time_us + self.step_us)
         inputs = {**self._given.values, **self._dynamics.outputs_of(
             arrays.rows[n[code.BEGUN] - 1, :self._size], time_us)}
         for its in self.called:

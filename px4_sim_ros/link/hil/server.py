@@ -205,15 +205,20 @@ class HilServer:
         return None
 
     def begin_steps(self, time_us: int) -> tuple[int, float] | None:
-        """Return the number of the client's socket, and the time up to which it may be used.
+        """Return the number of the client's socket, and the time of its first telemetry.
 
-        None while there is no client, or something is left to do.
+        That is of an autopilot in this process, else infinite. None while there is no client, or
+        something is left to do.
 
         :param time_us: of the step that waits for its reply
         """
         if self._client is None or self._is_retired or self._unsent or self._unread:
             return None
         return self._client.fileno(), math.inf
+
+    def send_telemetry(self, time_us: int) -> float:
+        """Let an autopilot in this process send the telemetry of a time; return the next one."""
+        return math.inf
 
     def take_steps(self, time_us: int, *, is_sent: bool) -> None:
         """Take in that compiled code has exchanged steps.

@@ -121,7 +121,7 @@ class PilotBlock(Block):
         self.on_over: typing.Callable[[str], None] = lambda failure: None
         """Is given why the mission was not flown to its end, '' if it was."""
         self.autopilot_is_here = False
-        """Whether the autopilot sends nothing within a run of steps that are taken at once."""
+        """Whether the autopilot is in this process: what it sends is there at once."""
 
     def reset(self) -> None:
         """Begin the mission again.
@@ -146,8 +146,7 @@ class PilotBlock(Block):
     @property
     def acts_within(self) -> bool:
         """Whether it may act just now between two of several steps."""
-        return not (self.autopilot_is_here or self._is_station or self._is_by_hand
-                    or self._is_over or self._pilot is None)
+        return not (self._is_station or self._is_by_hand or self._is_over or self._pilot is None)
 
     def keep_reports(self) -> None:
         """Report nothing before `pass_reports`."""
