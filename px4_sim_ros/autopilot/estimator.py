@@ -207,18 +207,21 @@ class Estimator:
         # In one call: each field of a record takes as long by itself.
         self._read = functools.partial(
             struct.Struct('13d').unpack_from, m.data, m.dtype.fields['attitude'][1])
+        self._aligned = functools.partial(
+            struct.Struct('?').unpack_from, m.data, m.dtype.fields['aligned'][1])
+        self._fix_m, self._fix_velocity_m_s = m.fix_m, m.fix_velocity_m_s
         self._first_fix: LocalFrame | None = None      # around the first
         self._frame: LocalFrame | None = None          # around the mean of all until aligned
 
     @property
     def aligned(self) -> bool:
         """Whether the estimate is valid."""
-        return bool(self._m.aligned)
+        return bool(self._aligned()[0])
 
     @property
     def frame(self) -> LocalFrame | None:
         """The frame of the estimate; None until aligned."""
-        return self._frame if self._m.aligned else None
+        return self._frame if self.aligned else None
 
     def now(self) -> Estimate:
         """Return the estimate."""
@@ -230,12 +233,12 @@ class Estimator:
 
         :param velocity: east, north and up at the place of the fix
         """
-        m = self._m
         if (frame := self.frame) is not None:
-            m.fix_m[:] = frame.to_local(fix)
-            m.fix_velocity_m_s[:] = frame.turned_from_place(fix, velocity)
+            self._fix_m[:] = frame.to_local(fix)
+            self._fix_velocity_m_s[:] = frame.turned_from_place(fix, velocity)
             self._correct()
             return
+        m = self._m
         # On a map, for longitudes have no mean near a pole or the date line.
         self._first_fix = self._first_fix or LocalFrame(fix)
         m.fix_m[:] = self._first_fix.to_local(fix)

@@ -87,8 +87,8 @@ class MavlinkInterface:
 
     def due_us(self, time_us: int) -> int:
         """Return the first time after one at which telemetry is due."""
-        return min(next_due_us(time_us, period_us)
-                   for period_us in (_HEARTBEAT_US, _STATE_US, _POSITION_US))
+        # A heartbeat comes with a state.
+        return min(next_due_us(time_us, _STATE_US), next_due_us(time_us, _POSITION_US))
 
     def receive(self) -> None:
         """Carry out the commands that have come in."""

@@ -40,9 +40,10 @@ _RETRY_S = 0.02
 # As plain numbers: operations on flags take a microsecond each.
 _CUSTOM, _ARMED = int(hil_codec.ModeFlag.CUSTOM), int(hil_codec.ModeFlag.ARMED)
 
-_SENSOR = mavlink.MAVLink_hil_sensor_message
-# What a HIL_SENSOR holds, in the order of the wire.
+_SENSOR, _GPS = mavlink.MAVLink_hil_sensor_message, mavlink.MAVLink_hil_gps_message
+# What they hold, in the order of the wire.
 _Sensor = collections.namedtuple('_Sensor', _SENSOR.ordered_fieldnames)  # type: ignore[misc]
+_Gps = collections.namedtuple('_Gps', _GPS.ordered_fieldnames)  # type: ignore[misc]
 
 
 class Autopilot:
@@ -60,7 +61,7 @@ class Autopilot:
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
-        self._sensor_frames = FrameReader(_SENSOR)
+        self._sensor_frames, self._gps_frames = FrameReader(_SENSOR), FrameReader(_GPS)
         self._controls_frames = FramePacker(
             self._mav, mavlink.MAVLink_hil_actuator_controls_message)
 
@@ -78,18 +79,25 @@ class Autopilot:
 
     def answer(self, data: bytes) -> bytes:
         """Return the replies to what the simulator sent."""
-        # Most often it is one HIL_SENSOR.
+        # Most often it is one message.
         if not self._mav.buf and (frame := self._sensor_frames.read(data)) is not None:
             return self._sensor(_Sensor._make(frame[1]))
+        if not self._mav.buf and (frame := self._gps_frames.read(data)) is not None:
+            self._gps(_Gps._make(frame[1]))
+            return b''
         replies = b''
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()
             if kind == 'HIL_SENSOR':
                 replies += self._sensor(message)
-            elif kind == 'HIL_GPS' and message.id == 0 and hil_codec.has_fix(message):
-                # Its own time is UTC, or unknown; it comes after the HIL_SENSOR of its step.
-                self._estimator.gnss(*hil_codec.gps_from_hil(message))
+            elif kind == 'HIL_GPS':
+                self._gps(message)
         return replies
+
+    def _gps(self, message: typing.Any) -> None:
+        if message.id == 0 and hil_codec.has_fix(message):
+            # Its own time is UTC, or unknown; it comes after the HIL_SENSOR of its step.
+            self._estimator.gnss(*hil_codec.gps_from_hil(message))
 
     def _sensor(self, message: typing.Any) -> bytes:
         if message.id != 0:

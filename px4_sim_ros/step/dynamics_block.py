@@ -18,7 +18,7 @@ from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
 from px4_sim_ros.model.faults.motion import BodyInputs, Change, Load
 from px4_sim_ros.model.timebase import Arrivals, is_due
-from px4_sim_ros.model.truth import STILL, BatteryStatus
+from px4_sim_ros.model.truth import STILL, BatteryStatus, Truth
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.world import Environment
 from px4_sim_ros.step.block import (
@@ -170,11 +170,15 @@ class DynamicsBlock(Block):
 
     def outputs_of(self, row: np.ndarray, time_us: int) -> Outputs:
         """Return the outputs of one of those steps before the last."""
-        numbers = tuple(row[self.dynamics.arrays[0].state_at:].tolist())
-        outputs: Outputs = {'ground_truth/odom': self.dynamics.truth_of(numbers, time_us)}
+        outputs: Outputs = {'ground_truth/odom': self.truth_of(row, time_us)}
         if is_due(time_us, self.battery_period_us):
             outputs['battery_state'] = self.battery_of(row, time_us)
         return outputs
+
+    def truth_of(self, row: np.ndarray, time_us: int) -> Truth:
+        """Return the motion after one of those steps."""
+        return self.dynamics.truth_of(
+            tuple(row[self.dynamics.arrays[0].state_at:].tolist()), time_us)
 
     def battery_of(self, row: np.ndarray, time_us: int) -> BatteryStatus | None:
         """Return the battery as it is published after one of those steps."""

@@ -530,7 +530,7 @@ class Bursts:
         self.called, self.given_values = [], {
             name: values[name] for slot in self._called_before_us
             for name in slot.outputs if name in values}
-        n[code.CALL_US] = self._next_call_us(time_us)
+        self._note_calls(time_us)
         n[code.BEFORE_US] = -1 if given.within is None else given.acts_us[given.within]
         is_awake = self._server.waits_awake
         n[code.SLEEPS] = not is_awake
@@ -546,12 +546,14 @@ class Bursts:
 
     # Blocks that are called.
 
-    def _next_call_us(self, time_us: int) -> int:
-        """Return when one is called after a time, or a frame arrives that is on its way."""
+    def _note_calls(self, time_us: int) -> None:
+        """Note when one is called after a time, or a frame arrives that is on its way."""
         acts_us = self._given.acts_us
-        calls_us = [max(acts_us[slot], next_due_us(time_us + before_us, slot.period_us)) - before_us
-                    for slot, before_us in self._called_before_us.items()]
-        return int(min(*calls_us, self._frames.frame_arrival_us(), self._telemetry_us, sys.maxsize))
+        self._calls_us = min(
+            *(max(acts_us[slot], next_due_us(time_us + before_us, slot.period_us)) - before_us
+              for slot, before_us in self._called_before_us.items()),
+            self._frames.frame_arrival_us(), sys.maxsize)
+        self.numbers[code.CALL_US] = int(min(self._calls_us, self._telemetry_us))
 
     def _when_called(self, act: typing.Callable[[int], bool], time_us: int) -> bool:
         """Let one act at a time; return whether the steps end there, as after an error."""
@@ -570,8 +572,9 @@ class Bursts:
         slot, n = self._given.within, self.numbers
         assert slot is not None, 'it is called for one only'
         pilot = self._pilot_of(slot)
-        outputs = pilot.step(time_us, {FAULTS: self.faults, **self._dynamics.outputs_of(
-            self.arrays.rows[n[code.BEGUN] - 1, :self._size], time_us)})
+        outputs = pilot.step(time_us, {
+            FAULTS: self.faults, 'ground_truth/odom': self._dynamics.truth_of(
+                self.arrays.rows[n[code.BEGUN] - 1, :self._size], time_us)})
         if outputs is None:
             self.holding = slot
             return True
@@ -604,12 +607,22 @@ class Bursts:
 
     def _let_act(self, time_us: int) -> bool:
         """Let those act that are due after a step was sent; return False: the steps continue."""
-        n, arrays = self.numbers, self.arrays
+        n = self.numbers
         if time_us == self._telemetry_us:
             self._telemetry_us = self._server.send_telemetry(time_us)
             if self._given.within is not None:
                 n[code.BEFORE_US] = self._pilot_of(self._given.within).next_act_us(
                     time_us + self.step_us)
+        if time_us == self._calls_us:
+            self._let_blocks_act(time_us)
+            self._note_calls(time_us)
+        else:
+            n[code.LATE_BYTES], n[code.CALL_US] = 0, int(min(self._calls_us, self._telemetry_us))
+        return False
+
+    def _let_blocks_act(self, time_us: int) -> None:
+        """Let sensors and the wind act, and make the frames of the sensors."""
+        n, arrays = self.numbers, self.arrays
         inputs = {**self._given.values, **self._dynamics.outputs_of(
             arrays.rows[n[code.BEGUN] - 1, :self._size], time_us)}
         for its in self.called:
@@ -634,8 +647,6 @@ class Bursts:
             frames = b''
         n[code.LATE_BYTES] = len(frames)
         arrays.late[:len(frames)] = np.frombuffer(frames, np.uint8)
-        n[code.CALL_US] = self._next_call_us(time_us)
-        return False
 
     def send_held(self) -> None:
         """Send the frames of the last step, which were held for others."""

@@ -85,9 +85,9 @@ class LocalFrame:
         """Return how far east and north on the map true north of a place points, of length 1."""
         # Where a short way along the meridian of the place leads on the map; not beyond a pole.
         way_deg = -_SHORT_WAY_DEG if place.latitude_deg > 0.0 else _SHORT_WAY_DEG
-        ahead = dataclasses.replace(place, latitude_deg=place.latitude_deg + way_deg)
-        east, north = (
-            (b - a) / way_deg for a, b in zip(self.to_local(place)[:2], self.to_local(ahead)))
+        x, y = self._projection(place.longitude_deg, place.latitude_deg)
+        ahead_x, ahead_y = self._projection(place.longitude_deg, place.latitude_deg + way_deg)
+        east, north = (ahead_x - x) / way_deg, (ahead_y - y) / way_deg
         length = math.hypot(east, north)
         return east / length, north / length
 
