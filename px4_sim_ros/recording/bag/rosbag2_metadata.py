@@ -49,6 +49,7 @@ def qos_profiles(latched: bool) -> list[dict[str, typing.Any]]:
         'liveliness_lease_duration': dict(_FOREVER), 'avoid_ros_namespace_conventions': False}]
 
 
+@functools.cache
 def qos_text(latched: bool) -> str:
     """Return the same as the YAML text that a channel of an MCAP file carries."""
     return yaml.safe_dump(qos_profiles(latched), sort_keys=False)
