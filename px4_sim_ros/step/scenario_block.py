@@ -69,6 +69,7 @@ class ScenarioBlock(Block):
             configuration.graph.own)
         if self._scenario is not None:
             self._scenario.check(self._subject, f'scenario {self._scenario.name}')
+        self._given: list[Event] = []      # by hand, that no step has seen yet
         # What the host sets, before `reset`.
         self.on_event: typing.Callable[[Happening], None] = lambda happening: None
         """Is given what is done."""
@@ -83,16 +84,23 @@ class ScenarioBlock(Block):
     def reset(self) -> None:
         """Begin the scenario again."""
         self._sentence = ''
-        self._is_over = self._is_held = False
+        self._is_over = self._is_held = self._has_left = False
         self._gap: NonRepeatability | None = None
         self._seen = _UNKNOWN              # what the autopilot said of itself in the last step
         c = self.configuration
         self.course = Course(
             self._scenario, self._report,
             None if c.scene is None else clearance_of(c.scene, reach_m(c.vehicle)))
+        for event in self._given:          # before it begins, or joins the world
+            self._add(event)
+
+    def leave(self) -> None:
+        """Take no more by hand."""
+        self._has_left = True
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Return the actions in force; None if the scenario is over or the host holds the step."""
+        self._given.clear()
         faults = self.course.step(
             time_us, inputs['ground_truth/odom'], inputs.get('battery_state'),
             inputs.get(AUTOPILOT_STATE, _UNKNOWN))
@@ -114,8 +122,8 @@ class ScenarioBlock(Block):
 
         :param state: what the autopilot has said of itself
         """
-        if self.course.is_instant or self.course.is_over or self.on_situation is not None or (
-                state.texts or state.answers):
+        if self._given or self.course.is_instant or self.course.is_over or (
+                self.on_situation is not None or state.texts or state.answers):
             return False
         is_seen = state is self._seen or (
             state._replace(moved_enu=None) == self._seen._replace(moved_enu=None))
@@ -172,6 +180,8 @@ class ScenarioBlock(Block):
 
     def do(self, entry: typing.Any, check: typing.Callable[[Event, str], None]) -> str:
         """Do something more from the next step on, as an event of a file says; return its name."""
+        if self._has_left:
+            raise ParameterError('fault: the vehicle has left the world; it must be there')
         names = self.course.names
         name = entry.get('name') if isinstance(entry, dict) else None
         if name is None:
@@ -182,12 +192,16 @@ class ScenarioBlock(Block):
         event = read_now('fault', name, entry, names)
         event.action.check('fault', self._subject)
         check(event, 'fault')
+        self._given.append(event)
+        self._add(event)
+        return name
+
+    def _add(self, event: Event) -> None:
         self.course.add(event)
         if self._gap is None:
             situation = self.course.situation
             self._gap = NonRepeatability(situation.time_us if situation is not None else 0,
                             'a fault was given by hand')
-        return name
 
     def go_on(self) -> None:
         """Hold the step no longer, if the host has."""

@@ -152,6 +152,41 @@ def test_in_this_process(instance, tmp_path):
     assert_done(tmp_path / 'bag', IN_FLIGHT.keys())
 
 
+@pytest.mark.parametrize('event', [
+    {'wind': {'speed_m_s': 2.0, 'from_deg': 90}, 'for_s': 0.1},
+    {'wind': {'speed_m_s': 2.0, 'from_deg': 90}, 'at_s': 1.0},
+    {'wind': {'speed_m_s': 2.0, 'from_deg': 90}, 'when': {'height_m': {'above': 0.1}}}])
+def test_among_steps_that_compiled_code_takes(event, hop, instance):
+    """It begins with the next step, also if its time or its condition is there already."""
+    with Flight(mission=str(hop), instance=instance, record=False,
+                set={'by_hand': True}) as flight:
+        flight.run(lambda situation: situation.height_m > 0.3)
+        asked_us = flight.scenario().course.situation.time_us
+        name = flight.do(event)
+        flight.run()
+        course = flight.scenario().course
+    assert flight.end().summary()['mission_flown']
+    assert course._begun_us == {name: asked_us + flight.spec.configuration.world.step_us}
+
+
+def test_before_the_first_step(hop, instance):
+    """A block that begins a run takes it along; one whose vehicle has left refuses it."""
+    with Flight(mission=str(hop), instance=instance, record=False,
+                set={'by_hand': True}) as flight:
+        note = flight.do({'note': {'text': 'early'}})
+        block = flight.scenario()
+        block.reset()
+        assert block.course.names == [note]
+        flight.run()
+        assert block.course._begun_us == {note: flight.spec.configuration.world.step_us}
+        assert block.status().values['gap_us'] == 0
+        block.leave()
+        with pytest.raises(ParameterError, match='the vehicle has left the world'):
+            flight.do({'note': {'text': 'late'}})
+        block.reset()
+        assert block.course.names == []
+
+
 @pytest.mark.slow
 def test_of_servos_in_this_process(instance, tmp_path):
     with (Flight(vehicle='plane', autopilot='none', mission='none', instance=instance,

@@ -133,6 +133,15 @@ def test_steps_are_asked_for_once_and_their_answer_may_be_lost(here, manager, mo
     assert (result.returncode, result.stderr, len(lost)) == (0, '', 1)
 
 
+@pytest.mark.parametrize('state', ['STARTING', 'RESETTING'])
+def test_a_fault_waits_until_the_graph_is_up(state, here, manager, monkeypatch):
+    monkeypatch.setattr(control_client, '_UP_TIMEOUT_S', 0.3)
+    manager(state, state)
+    result = here('fault', 'note', 'text=x')
+    assert (result.returncode, result.stdout) == (1, '')
+    assert result.stderr == f'fault: the graph is not up within 0.3 s: {state}\n'
+
+
 @pytest.mark.parametrize('heals', [True, False])
 def test_steps_that_are_overdue_may_still_be_taken(heals, here, manager, monkeypatch):
     """A message that was lost is repeated."""

@@ -31,6 +31,9 @@ _CALL_TIMEOUT_S = 1.0
 # then, since they change nothing the second time.
 _REPEATED = 'sim/pause', 'sim/resume', 'sim/stop', 'manager/set_parameters'
 _TRIES = 5
+# A graph is up before that, or says why not.
+_UP_TIMEOUT_S = 30.0
+_COMES_UP = RunState.STARTING, RunState.RESETTING
 # After the manager's status has come, to hear of whom it manages.
 _KNOWN_TIMEOUT_S = 1.0
 # The manager publishes its status twice a second.
@@ -159,6 +162,8 @@ class Control:
         :raises ParameterError: the event does not fit the flight
         """
         self._check_vehicle(vehicle)
+        if not self.comes(lambda: self.state not in _COMES_UP, _UP_TIMEOUT_S):
+            raise ControlError(f'the graph is not up within {_UP_TIMEOUT_S:g} s: {self.state}')
         node = graph.qualified(vehicle, 'scenario')
         if not self.comes(lambda: node in self.managed(), _KNOWN_TIMEOUT_S):
             raise ControlError('this graph has no node scenario, which does faults; start it with'
