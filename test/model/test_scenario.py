@@ -184,8 +184,12 @@ def climb(t):
     ({'never': {'height_m': {'above': 1}, 'armed': True}}, True, None, 0.004, 0.004),
     # Yes or no, and a time: what is left of it.
     ({'eventually': {'text': 'here'}, 'from_s': 1.0, 'within_s': 0.75}, True, 0.25, 1.5, 1.5),
-    ({'eventually': {'text': 'here'}, 'from_s': 1.0, 'within_s': 0.25}, False, -0.25, 1.0, 1.0),
-    ({'eventually': {'text': 'there'}, 'within_s': 1.5}, False, None, 0.004, 0.004),
+    ({'eventually': {'text': 'here'}, 'from_s': 1.0, 'within_s': 0.25}, False, -0.25, 1.248,
+     1.248),
+    ({'eventually': {'text': 'there'}, 'within_s': 1.5}, False, None, 1.504, 1.504),
+    ({'eventually': {'text': 'there'}, 'until': {'height_m': {'above': 1}}}, False, None, 1.004,
+     1.004),
+    ({'eventually': {'armed': True, 'height_m': {'above': 9}}}, False, None, 2.0, 2.0),
     ({'eventually': {'text': 'here'}}, True, None, 1.5, 1.5),
 ])
 def test_an_expectation_is_judged_with_its_time_and_its_extreme(

@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of a recording have what another reader finds in it."""
 import csv
+import importlib
+import pathlib
+import re
 
 import pytest
 from bags import write_bag
 from rosbags.highlevel import AnyReader
 
 from px4_sim_ros.recording.analysis.export import columns_of
-from px4_sim_ros.recording.analysis.series import read_series
+from px4_sim_ros.recording.analysis.series import FIELDS, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.step.graph import TOPICS
+from px4_sim_ros.step.side_topics import RECORDED
 
 END_US = 200_000
 
@@ -82,3 +87,17 @@ def test_each_field_has_as_many_columns_as_parts(bag):
     for fields in read_series(BagReader(bag)).values():
         for field, series in fields.items():
             assert len(columns_of(field, series.values.shape[1])) == series.values.shape[1], field
+
+
+def test_the_page_names_the_columns():
+    """Each reader gives as many numbers as the page has columns, from a message of its topic."""
+    page = (pathlib.Path(__file__).parents[2] / 'docs' / 'recording.md').read_text()
+    told = dict(re.findall(r'^\| `([\w/]+)` \| (`.*`(?:, \.\.\.)?) \|$', page, re.M))
+    for topic, fields in FIELDS.items():
+        package, *_, name = {**TOPICS, **RECORDED}[topic].type.split('/')
+        message = getattr(importlib.import_module(f'{package}.msg'), name)()
+        columns = []
+        for field, read in fields.items():
+            count = len(read(message))
+            columns += columns_of(field, count) if count else [f'{field}.1']
+        assert re.findall('`(.*?)`', told[topic]) == columns, topic

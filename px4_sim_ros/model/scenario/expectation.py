@@ -115,7 +115,7 @@ class Watch:
         if self._first is None and found.holds is (kind == EVENTUALLY):
             self._first = found, now_us
         if self._extreme is None or (
-                _best_last(found) > _best_last(self._extreme[0]) if kind == EVENTUALLY
+                _is_nearer(found, self._extreme[0]) if kind == EVENTUALLY
                 else _worst_first(found) < _worst_first(self._extreme[0])):
             self._extreme = found, now_us
 
@@ -170,8 +170,11 @@ def _worst_first(found: Found) -> tuple[bool, bool, float]:
     return found.holds, not found.is_measured, found.margin
 
 
-def _best_last(found: Found) -> tuple[bool, float]:
-    return found.holds, found.margin
+def _is_nearer(found: Found, than: Found) -> bool:
+    """Return whether what is awaited is nearer; a no is as near to the last."""
+    if found.margin == than.margin == -math.inf:
+        return True
+    return (found.holds, found.margin) > (than.holds, than.margin)
 
 
 _TIMES = 'from_s', 'within_s'

@@ -18,8 +18,8 @@ _NAMED = {'geodetic_deg_m': ('latitude_deg', 'longitude_deg', 'altitude_m')}
 # Of which a vehicle has any number: rotor_1 is the first of its file.
 _NUMBERED = 'rotor_', 'servo_', 'wheel_'
 _OF_PX4 = 'fmu/'           # in the names of PX4's own topics, which a recording may have
-_ONE = frozenset({'voltage_v', 'current_a', 'charge_ah', 'percentage', 'pressure_pa', 'range_m',
-                  'status', 'satellites', 'hdop', 'vdop'})
+_ONE = frozenset({'voltage_v', 'current_a', 'charge_ah', 'capacity_ah', 'percentage', 'pressure_pa',
+                  'range_m', 'status', 'satellites', 'hdop', 'vdop'})
 
 
 def export(
