@@ -95,6 +95,7 @@ def _fly(spec: FlightSpec, bag: BagReader, folder: pathlib.Path) -> None:
         raise RunError(result.failure)
     if result.first.log_warning:
         print(f'refly: {result.first.log_warning}', file=sys.stderr)
+    say(f'the new flight: expected {verdict.text}' for verdict in result.first.failed)
 
 
 def _configuration(

@@ -179,6 +179,8 @@ def check_that_it_fails_alone(printed, kept):
     assert (again.returncode, again.stderr) == (0, ''), again.stdout
     assert again.stdout.endswith(' common messages are bit-identical\n')
     assert f'the new flight: fingerprint {fingerprint}, ' in again.stdout
+    assert re.findall('^the new flight: expected (always|eventually) .*: fails', again.stdout, re.M
+                      ) == ['always', 'eventually']
 
 
 def test_a_full_disk_takes_nothing_away_from_what_a_failure_says(tmp_path):
