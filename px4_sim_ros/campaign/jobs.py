@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import pathlib
 import typing
 
@@ -17,8 +16,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.files import Files, Kind
 from px4_sim_ros.spec.flight_spec import AS_FAST_AS_POSSIBLE, FlightSpec, Options, flight_of
-from px4_sim_ros.spec.own_blocks import in_folder
-from px4_sim_ros.spec.resources import DUMPER, named_file
+from px4_sim_ros.spec.resources import DUMPER
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
 """Which recordings are kept."""
@@ -97,10 +95,6 @@ def write_files(
     content = dict(scenario)
     if vehicle is not None:
         path = folder / f'{name}.vehicle.yaml'
-        if 'blocks' in vehicle:        # its file is in another folder than the vehicle's was
-            whose = os.path.abspath(named_file('vehicles', str(content['vehicle'])))
-            vehicle = {**vehicle, 'blocks': [
-                dict(its) for its in in_folder(vehicle['blocks'], 'vehicles', whose)]}
         atomic_write.write(path, _dumped(vehicle))
         content['vehicle'] = str(path.absolute())
     path = folder / f'{name}.yaml'

@@ -6,12 +6,14 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import pathlib
 import typing
 
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.parameters import Parameters, mapping_of, parameter
 from px4_sim_ros.spec.files import NONE, load_mission
+from px4_sim_ros.spec.own_blocks import found_anywhere
 from px4_sim_ros.spec.resources import named_file, read_yaml
 
 # Of a scenario file, what is set by a name that may have dots in it, and need not be there.
@@ -142,11 +144,16 @@ class Campaign:
         """Read a campaign by its name in `config/campaigns`, or by its path."""
         path = named_file('campaigns', name)
         return cls.from_mapping(
-            path.stem, f'campaign file {path}', read_yaml(path, 'campaign file'))
+            path.stem, f'campaign file {path}', read_yaml(path, 'campaign file'), path.parent)
 
     @classmethod
-    def from_mapping(cls, name: str, owner: str, content: typing.Any) -> Campaign:
-        """Build a campaign from the content of its file."""
+    def from_mapping(
+        cls, name: str, owner: str, content: typing.Any, folder: pathlib.Path = pathlib.Path(),
+    ) -> Campaign:
+        """Build a campaign from the content of its file.
+
+        :param folder: of that file, for the blocks of a scenario or vehicle that stands in it
+        """
         content = mapping_of(owner, 'campaign', content, _KEYS, (VEHICLES,))
         if ('scenario' in content) == ('mission' in content):
             raise ParameterError(f'{owner}: must hold either scenario or mission')
@@ -155,13 +162,13 @@ class Campaign:
                                  ' mapping')
         settings = Settings.from_mapping(owner, {
             key: value for key, value in content.items() if key in Settings.infos()})
-        scenario = _scenario(owner, content)
-        found = cls(name, owner, settings, scenario, _vary(owner, content.get('vary')),
-                    dict(content.get(VEHICLES, {})))
+        scenario = _scenario(owner, content, folder)
+        found = cls(name, owner, settings, scenario, _vary(owner, content.get('vary')), {
+            vehicle: found_anywhere(f'{owner}: {VEHICLES}.{vehicle}', its, folder)
+            for vehicle, its in content.get(VEHICLES, {}).items()})
         for vehicle in found._vehicle_names():
             if vehicle not in found.vehicles:
-                found.vehicles[vehicle] = read_yaml(
-                    named_file('vehicles', vehicle), 'vehicle file')
+                found.vehicles[vehicle] = _content_of('vehicles', vehicle)
         return found
 
     def _vehicle_names(self) -> list[str]:
@@ -231,14 +238,21 @@ class Campaign:
                 yield found.name, value
 
 
-def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> Content:
+def _content_of(kind: str, name: str) -> typing.Any:
+    path, what = named_file(kind, name), f'{kind.removesuffix("s")} file'
+    return found_anywhere(f'{what} {path}', read_yaml(path, what), path.parent)
+
+
+def _scenario(
+    owner: str, content: typing.Mapping[str, typing.Any], folder: pathlib.Path,
+) -> Content:
     """Return the scenario, in which the mission stands itself and the vehicle has a name."""
     if 'mission' in content:
         found: typing.Any = {'mission': content['mission']}
     elif isinstance(content['scenario'], str):
-        found = read_yaml(named_file('scenarios', content['scenario']), 'scenario file')
+        found = _content_of('scenarios', content['scenario'])
     else:
-        found = content['scenario']
+        found = found_anywhere(f'{owner}: scenario', content['scenario'], folder)
     if not isinstance(found, dict):
         raise ParameterError(f'{owner}: scenario: must be a name in config/scenarios, a path, or'
                              ' what a scenario file holds')

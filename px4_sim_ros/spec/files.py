@@ -9,6 +9,7 @@ import typing
 
 import yaml
 
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.spec.own_blocks import in_folder
 from px4_sim_ros.spec.resources import DUMPER, named_file, parse_json, parse_yaml, read_text
@@ -76,7 +77,11 @@ class Files:
         """Return an object with blocks of the user's, whose files are looked for beside its own."""
         def make_with_blocks(*content: typing.Any) -> typing.Any:
             found = make(*content)
-            return dataclasses.replace(found, blocks=in_folder(found.blocks, kind, name))
+            try:
+                folder = named_file(kind, name).parent
+            except ParameterError:             # it is no file, or is no longer there
+                folder = pathlib.Path()
+            return dataclasses.replace(found, blocks=in_folder(found.blocks, folder))
 
         return self._object(kind, name, make_with_blocks)
 

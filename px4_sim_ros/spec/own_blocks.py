@@ -10,25 +10,29 @@ import sys
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, shown, within
-from px4_sim_ros.model.own_blocks import Entry, OwnBlockRow
-from px4_sim_ros.spec.resources import named_file
+from px4_sim_ros.model.own_blocks import Entry, OwnBlockRow, read_entries
 from px4_sim_ros.step import graph, side_topics
 
 
-def in_folder(entries: typing.Sequence[Entry], kind: str, name: str) -> tuple[Entry, ...]:
-    """Return blocks whose files are looked for in the folder of the file that names them.
-
-    :param kind: of that file, as `named_file` has it
-    """
-    if not entries:
-        return ()
-    try:
-        folder = named_file(kind, name).parent
-    except ParameterError:             # it is no file, or is no longer there
-        folder = pathlib.Path()
+def in_folder(entries: typing.Iterable[Entry], folder: pathlib.Path) -> tuple[Entry, ...]:
+    """Return blocks whose files are looked for in the folder of the file that names them."""
     return tuple({**entry, 'class': str(folder / entry['class'])}
                  if entry['class'].partition(':')[0].endswith('.py') else entry
                  for entry in entries)
+
+
+def found_anywhere(
+    owner: str, content: typing.Any, folder: pathlib.Path = pathlib.Path(),
+) -> typing.Any:
+    """Return the content of a file whose blocks are flown from another folder.
+
+    :param folder: of that file
+    """
+    if not isinstance(content, dict) or 'blocks' not in content:
+        return content
+    entries = read_entries(f'{owner}: blocks', content['blocks'])
+    return {**content, 'blocks': [*map(dict, in_folder(
+        entries, pathlib.Path(os.path.abspath(folder))))]}
 
 
 def rows_of(

@@ -5,8 +5,10 @@ import contextlib
 import dataclasses
 import json
 import os
+import pathlib
 import re
 import shlex
+import shutil
 import signal
 import tempfile
 import time
@@ -29,7 +31,9 @@ from px4_sim_ros.flight import flight
 from px4_sim_ros.flight.autopilots import start_autopilot
 from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.px4.sitl import REPEATABLE, Px4
+from px4_sim_ros.spec.resources import config_directory
 
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
 pytestmark = pytest.mark.process          # starts processes and waits
 
 HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}],
@@ -63,6 +67,39 @@ def test_a_process_that_stays_flies_what_a_process_of_its_own_flies(here, instan
     again = here('campaign', 'refly', tmp_path / 'c', 2)
     assert (again.returncode, again.stdout) == (
         0, f"run 2: the same flight, fingerprint {row['fingerprint']}\n")
+
+
+def test_blocks_are_looked_for_beside_the_file_that_names_them(here, tmp_path, monkeypatch):
+    """From another folder: those of a scenario's file, of a vehicle's, and of the campaign's."""
+    files, other = tmp_path / 'files', tmp_path / 'other'
+    files.mkdir()
+    other.mkdir()
+    monkeypatch.chdir(other)
+    shutil.copy(EXAMPLES / 'sun_sensor.py', files)
+    iris = yaml.safe_load((config_directory() / 'vehicles' / 'iris.yaml').read_text())
+
+    def sensor(name):
+        return {'blocks': [{'class': 'sun_sensor.py:SunSensor', 'name': name, 'topic': name}]}
+    (files / 'mine.yaml').write_text(yaml.dump(iris | sensor('of_vehicle')))
+    less = GROUND | {'vehicle': '../files/mine.yaml'}
+    ground = less | sensor('of_scenario')
+    (files / 'ground.yaml').write_text(yaml.dump(ground))
+    rows = []
+    for name, scenario in (
+            ('named', '../files/ground.yaml'), ('within', ground), ('less', less),
+            ('bare', GROUND)):
+        (files / f'{name}.yaml').write_text(yaml.dump({
+            'scenario': scenario, 'runs': 1, 'vary': {'vehicle.body.mass_kg': {'table': [1.6]}}}))
+        folder = folder_of(tmp_path / name, Campaign.load(f'../files/{name}.yaml'))
+        conduct(folder)
+        rows += folder.rows()
+    assert all(row['outcome'] == 'held' for row in rows), rows
+    named, within, less, bare = (row['fingerprint'] for row in rows)
+    assert named == within and len({named, less, bare}) == 3
+    monkeypatch.chdir(tmp_path)
+    again = here('campaign', 'refly', 'named', 1, '--allow', files / 'sun_sensor.py:SunSensor')
+    assert (again.returncode, again.stdout) == (
+        0, f'run 1: the same flight, fingerprint {named}\n'), again.stderr
 
 
 def test_a_failed_run_leaves_its_recording_and_a_wrong_fingerprint_is_told(here, tmp_path):
