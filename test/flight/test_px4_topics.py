@@ -90,6 +90,23 @@ print('listens', flush=True)
 with contextlib.suppress(ExternalShutdownException):       # as it is ended
     rclpy.spin(node)
 """
+# PX4's own example, which takes PX4's system for 1.
+PX4_EXAMPLE = pathlib.Path(os.environ.get('PX4_ROS_COM') or '/none', 'src', 'examples',
+                           'offboard_py', 'offboard_control.py')
+ALONE = '--instance', '0'
+BY_EXAMPLE = """
+mission: none
+events:
+  - {name: ready, at_s: 9, note: {text: start the node}}
+  - {name: high, when: {height_m: {above: 4.5}}, note: {text: high}}
+  - {name: down, when: {age_s: {event: high, above: 1}, height_m: {below: 0.1}}, note: {text: down}}
+expect:
+  - eventually: {height_m: {above: 4.5}}
+    within_s: 25
+  - eventually: {height_m: {below: 0.1}}
+    after: {height_m: {above: 4.5}}
+end: {at_s: 120, when: {age_s: {event: down, above: 2}}}
+"""
 CALLED = """
 mission: none
 expect:
@@ -109,7 +126,7 @@ def messages(tmp_path_factory):
     folder = tmp_path_factory.mktemp('messages')
     build(Px4.find(os.environ['PX4_DIR']).messages, folder, (
         'OffboardControlMode', 'TrajectorySetpoint', 'VehicleAttitudeSetpoint', 'VehicleCommand',
-        'VehicleCommandAck', 'VehicleOdometry', 'VehicleStatus'))
+        'VehicleCommandAck', 'VehicleLocalPosition', 'VehicleOdometry', 'VehicleStatus'))
     return folder
 
 
@@ -123,12 +140,15 @@ def ended(node):
         return node.communicate()[0]
 
 
+OF_INSTANCE = '-r', f'__ns:=/px4_{INSTANCE}', '-p', f'system:={1 + INSTANCE}'
+
+
 @contextlib.contextmanager
-def offboard(messages, environment, *program):
+def offboard(messages, environment, *program, arguments=OF_INSTANCE):
     """Run a node with px4_msgs."""
     node = subprocess.Popen(
-        [sys.executable, *program, '--ros-args', '-r', f'__ns:=/px4_{INSTANCE}', '-p',
-         f'system:={1 + INSTANCE}'], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [sys.executable, *program, '--ros-args', *arguments], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=environment | {'PYTHONPATH': os.pathsep.join(
             [str(messages), os.environ.get('PYTHONPATH', '')])})
     try:
@@ -287,6 +307,34 @@ def test_free_set_points_fly_and_break_the_repetition(fly, speed):
     assert not found['repeatable']
     assert f'a ROS 2 node has sent /px4_{INSTANCE}/fmu/in/' in found['not_repeatable_because']
     assert found['not_repeatable_because'].endswith(', which is not awaited')
+
+
+@pytest.mark.process
+@pytest.mark.px4
+@pytest.mark.skipif(not PX4_EXAMPLE.exists(), reason='PX4_ROS_COM is no checkout of px4_ros_com')
+@pytest.mark.parametrize('speed, words, arguments, line', [
+    pytest.param('1', (), (), 'start the node', id='free', marks=pytest.mark.long),
+    pytest.param('max', ('offboard_control_mode', '--set', 'px4_topics.awaited_from_us=9000000'),
+                 ('-p', 'use_sim_time:=true'), 'no node publishes', id='awaited')])
+def test_the_example_of_px4_flies_as_it_is(
+    speed, words, arguments, line, messages, tmp_path,
+):
+    """It arms one second after its start, and lands when it takes itself to be above 5 m."""
+    scenario = tmp_path / 'example.yaml'
+    scenario.write_text(BY_EXAMPLE)
+    versions = [word for name in ('status', 'local_position') for word in (
+        '-r', f'/fmu/out/vehicle_{name}:=/fmu/out/vehicle_{name}_v1')]
+    with domain_claim.choose(), running(command(
+            'fly', '--autopilot', 'px4', '--px4-schedule', 'one-core', *ALONE, '--scenario',
+            scenario, '--mode', 'composed', '--speed-factor', speed, '--px4-topics',
+            *words)) as flight:
+        wait_for_line(flight, line)
+        with offboard(messages, os.environ | ros_environment(), PX4_EXAMPLE,
+                      arguments=(*arguments, *versions)) as node:
+            said, _ = flight.communicate(timeout=300)
+            printed = ended(node)
+    assert flight.returncode == 0, said + printed
+    assert 'Switching to land mode' in printed
 
 
 @pytest.mark.process
