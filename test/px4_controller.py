@@ -10,10 +10,12 @@ import contextlib
 import os
 import pathlib
 import select
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 import tty
 
 import pytest
@@ -26,6 +28,14 @@ NEEDS_NO_LOCKSTEP = pytest.mark.skipif(
 FIRST = ['sh', '-c', 'echo -20 >/proc/self/autogroup; exec nice -n -20 "$@"', 'first'
          ] if os.geteuid() == 0 else []
 """Words before a command that has to keep real time, in a session of its own."""
+
+
+def with_clock(runs_s):
+    """Return words before a PX4 whose clock begins at a time, as that of a board at 0."""
+    words = ['unshare', '--fork', '--time', '--monotonic', f'{runs_s - int(time.monotonic())}']
+    is_possible = not subprocess.run([*words, 'true'], capture_output=True, check=False).returncode
+    return words if is_possible else []
+
 
 # As a board has it for HITL with an Iris; outputs of a SITL build are PWM_MAIN_FUNCn, on a board
 # HIL_ACT_FUNCn.
@@ -191,8 +201,11 @@ class SerialCable:
 
 
 @contextlib.contextmanager
-def controller(folder, instance, cable, **parameters):
-    """Start a PX4 in a folder at the end of a cable; yield the file that has its console."""
+def controller(folder, instance, cable, runs_s=0, **parameters):
+    """Start a PX4 in a folder at the end of a cable; yield the file that has its console.
+
+    :param runs_s: what its clock says then
+    """
     values = {**PARAMETERS, 'MAV_SYS_ID': instance + 1, **parameters}
     script = folder / 'start'
     script.write_text('\n'.join([
@@ -202,18 +215,18 @@ def controller(folder, instance, cable, **parameters):
     console = folder / 'console'
     with console.open('wb') as output:
         process = subprocess.Popen(
-            [*FIRST, BUILD / 'bin' / 'px4', '-d', '-i', str(instance), '-s', script,
-             BUILD / 'etc'],
+            [*FIRST, *with_clock(runs_s), BUILD / 'bin' / 'px4', '-d', '-i', str(instance), '-s',
+             script, BUILD / 'etc'],
             cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             start_new_session=True)
         try:
             yield console
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)
             try:
                 process.wait(10)
             except subprocess.TimeoutExpired:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             with contextlib.suppress(FileNotFoundError):
                 pathlib.Path(f'/tmp/px4-sock-{instance}').unlink()

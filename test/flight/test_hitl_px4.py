@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import time
@@ -158,6 +159,23 @@ def test_the_line_is_cut_in_flight_and_comes_back(cable, cut_s, tmp_path):
     found = json.loads(summary.read_text())
     assert 0.5 * cut_s < found['states']['STALLED'] < cut_s + 5.0
     assert found['unanswered'] > 100 * cut_s
+
+
+@pytest.mark.px4
+@NEEDS_NO_LOCKSTEP
+@pytest.mark.skipif(not px4_controller.with_clock(0), reason='no clock of its own is permitted')
+def test_how_long_the_estimator_of_one_that_has_run_waits(tmp_path):
+    """A twentieth of that, since its first sample is as long."""
+    with (contextlib.closing(Cable('udp', tmp_path)) as cable,
+          px4_controller.controller(tmp_path, INSTANCE, cable, runs_s=600),
+          flying(cable, '--mission', 'hover') as process):
+        said = ''.join(wait_for_line(process, 'ready to fly'))
+    runs_s, waits_s = (int(found) for found in re.search(
+        r'has run for (\d+) s: .* begins (\d+) s after the first one', said).groups())
+    assert 600 <= runs_s < 620 and waits_s == round(runs_s / 20)
+    # Ready it is 8 s after its estimator has begun.
+    ready_s = float(re.search(r't = +([\d.]+) s  ready to fly', said)[1])
+    assert waits_s < ready_s < waits_s + 20
 
 
 @pytest.mark.px4

@@ -167,6 +167,19 @@ def test_one_that_is_silent_answers_no_more(board, controller):
     comes(lambda: controller.receive(0.1) or not controller.send(sensor(12_000)))
 
 
+@pytest.mark.parametrize('runs_s, waits', [
+    (199, []), (3089, ['154 s']), (4300, [])])
+def test_one_that_has_run_for_a_while_is_told(runs_s, waits, board, controller):
+    """Its estimator waits for a twentieth of what PX4 counts in 32 bits."""
+    said = []
+    controller.remark = lambda kind, sentence: said.append(sentence)
+    controller.send(sensor(4000))
+    for _ in range(2):
+        board.send_controls(runs_s * 1_000_000, 0.5)
+    assert answer(controller)
+    assert [sentence.partition(' begins ')[2][:5] for sentence in said] == waits
+
+
 def test_what_is_set_wrong_is_read_and_said_once(board, controller):
     said = []
     controller.remark = lambda kind, sentence: said.append(sentence)

@@ -159,9 +159,9 @@ def test_a_recorder_in_another_process_gets_them_whole():
 @pytest.mark.process
 @pytest.mark.skipif(shutil.which('c++') is None, reason='there is no C++ compiler')
 def test_px4_msgs_is_built_without_colcon(messages, tmp_path, monkeypatch):
-    # As in a workspace that has a package in Python.
+    # As in a workspace over the wheels that has a package in Python.
     monkeypatch.setenv('AMENT_PREFIX_PATH', os.pathsep.join(
-        [str(tmp_path), os.environ.get('AMENT_PREFIX_PATH', sys.prefix)]))
+        filter(None, [str(tmp_path), os.environ.get('AMENT_PREFIX_PATH')])))
     built = tmp_path / 'built'
     build_px4_msgs.build(messages, built, ['GoTo'])
     text = '''

@@ -39,6 +39,9 @@ _NS_PER_MS = 1_000_000
 # Of an interval between controls, in mean ones, from which on it is late; and of one between two
 # steps, in their period, from which on the controller has missed one.
 _LATE = 2.0
+# PX4 takes its first sample for one since its start, where 32 bits count its us; then its estimator
+# waits for a twentieth of that. So long is not worth a word, s.
+_COUNTED_S, _WAITS, _SHORT_S = (1 << 32) / US_PER_S, 0.05, 10.0
 # Upper limits of the classes of a histogram, ms.
 _CLASSES_MS = 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50
 
@@ -256,6 +259,12 @@ class FlightController(HilServer):
 
     def _take_controls(self, message: mavlink.MAVLink_message) -> None:
         if self._packer is None:
+            runs_s = message.time_usec / US_PER_S
+            if runs_s < _COUNTED_S and (waits_s := _WAITS * runs_s) > _SHORT_S:
+                self.remark('runs', (
+                    f'the controller has run for {runs_s:.0f} s: the estimator of a PX4 that has'
+                    f' had no measurements since its start begins {waits_s:.0f} s after the first'
+                    ' one; to fly at once start the controller again'))
             self._packer = FramePacker(
                 mavlink.MAVLink(None, message.get_srcSystem(), message.get_srcComponent()),
                 mavlink.MAVLink_hil_actuator_controls_message)

@@ -60,7 +60,9 @@ def build(messages: str, folder: pathlib.Path, names: typing.Iterable[str] = USU
             raise ParameterError(f'px4_msgs: {generator} is not installed; install'
                                  ' rosidl_default_generators')
     definitions = Px4Definitions(messages)
-    os.environ.setdefault('AMENT_PREFIX_PATH', sys.prefix)
+    # A workspace over the wheels does not have their place.
+    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
+        filter(None, [os.environ.get('AMENT_PREFIX_PATH'), sys.prefix]))
     package, made = folder / PACKAGE, folder / 'generated'
     files = _translate(definitions, names, made)
     _generate(files, made / PACKAGE)
