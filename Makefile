@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pe
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 ARGS ?=
+HITL_S ?= 1800
 # Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
@@ -70,9 +71,10 @@ soak: $(VENV)/.test
 	LONG=1 SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
 		test/flight/test_soak.py test/flight/test_run_control.py $(ARGS)
 
-# Half an hour of HITL by a PX4 without lockstep (PX4_DIR), on a machine that does nothing else.
+# Half an hour of HITL by a PX4 without lockstep (PX4_DIR), on a machine that does nothing else; a
+# shorter one: make hitl HITL_S=60
 hitl: $(VENV)/.test
-	LONG=1 HITL_S=1800 $(BIN)/python -m pytest -s --timeout 0 -o faulthandler_timeout=0 \
+	LONG=1 HITL_S=$(HITL_S) $(BIN)/python -m pytest -s --timeout 0 -o faulthandler_timeout=0 \
 		test/flight/test_hitl_px4.py -k no_period_is_missed $(ARGS)
 
 # What `fly` and `test` install, with hashes, after a change of requirements*.txt; it needs uv.
