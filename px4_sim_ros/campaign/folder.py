@@ -17,10 +17,12 @@ from px4_sim_ros.campaign.jobs import FlownPath, Row, write_files
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import InputWarning, ParameterError, sentence
 from px4_sim_ros.process import atomic_write
+from px4_sim_ros.spec.resources import check_size, first_bytes
 
 # Files of a campaign that only grow, a line of JSON at a time: they are whole at any time.
 
 _MOST_DIGITS = 19
+_MOST_BYTES = 128 << 20        # a row takes one or two kilobytes
 Form = typing.Callable[[typing.Any], typing.Any]
 """Makes of the content of a line what it stands for; raises TypeError, ValueError or LookupError if
 it is not that."""
@@ -45,11 +47,12 @@ class _Read(typing.NamedTuple):
 def _read(path: pathlib.Path, form: Form, *, cut: bool = False) -> _Read:
     """Read the lines; none if there is no such file."""
     try:
-        data = path.read_bytes()
+        data = first_bytes(path, _MOST_BYTES)
     except FileNotFoundError:
         data = b''
     except OSError as error:
         raise ParameterError(f'campaign {path.parent}: {path.name}: {error.strerror}') from error
+    check_size(data, f'campaign {path.parent}: {path.name}', _MOST_BYTES)
     size = data.rfind(b'\n') + 1
     lines = data.split(b'\n')
     if cut or size == len(data):
@@ -215,7 +218,7 @@ class Folder:
         """Find out which campaign is in a folder."""
         path = pathlib.Path(os.path.expanduser(path))
         try:
-            content = _content((path / _PLAN).read_bytes())
+            content = _content(first_bytes(path / _PLAN, _MOST_BYTES))
             name, px4, campaign = (content[key] for key in ('name', 'px4', 'campaign'))
             if px4 is not None:
                 build, schedule = px4

@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import functools
 import hashlib
+import io
 import os
 import pathlib
 import statistics
@@ -16,6 +17,7 @@ import numpy as np
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.parameters import number
+from px4_sim_ros.spec.resources import check_size, first_bytes
 
 SAMPLINGS = RANDOM, LATIN_HYPERCUBE, SOBOL = ('random', 'latin_hypercube', 'sobol')
 """How the runs are spread over what varies."""
@@ -171,13 +173,14 @@ def read_column(owner: str, content: typing.Any) -> list[Value]:
                              ' of file and column')
     path, column = pathlib.Path(os.path.expanduser(str(content['file']))), str(content['column'])
     try:
-        with path.open(encoding='utf-8', newline='') as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, 'strerror', None) or 'is no text'
+        text = first_bytes(path).decode()
+        check_size(text, f'{owner}.file {path}')
+        read = csv.DictReader(io.StringIO(text, newline=''), restkey='', restval='')
+        rows, known = list(read), [*(read.fieldnames or ())]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, 'strerror', None) or 'is no text of CSV'
         raise ParameterError(f'{owner}.file {path}: {reason}') from error
-    if not rows or column not in rows[0]:
-        known = [*rows[0]] if rows else []
+    if not rows or column not in known:
         raise ParameterError(f'{owner}.column = {shown(column)}: {path} has no such column'
                              f"{did_you_mean(column, known)}; it has {', '.join(known) or 'none'}")
     return [_plain(row[column]) for row in rows]

@@ -3,6 +3,7 @@
 """The package's own files, in a checkout or as installed, and reading YAML."""
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pathlib
@@ -148,20 +149,32 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
 
 def read_text(path: str | pathlib.Path, what: str) -> bytes:
     """Return the bytes of a file of text, of one that is too large the first."""
-    file = pathlib.Path(os.path.expanduser(path))
     try:
-        if file.exists() and not file.is_file() and not file.is_dir():
-            raise ParameterError(f'{what} {path}: is no regular file')
-        with file.open('rb') as opened:
-            return opened.read(_MOST_BYTES + 1)
+        return first_bytes(pathlib.Path(os.path.expanduser(path)))
     except OSError as error:
         raise ParameterError(f'{what} {path}: {error.strerror}') from error
 
 
+def first_bytes(file: pathlib.Path, most: int = _MOST_BYTES) -> bytes:
+    """Return the bytes of a file, of one that has more than `most` one more.
+
+    :raises OSError: it cannot be read, or is none of a disk: a pipe would be waited for
+    """
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise OSError(errno.EINVAL, 'is no regular file', str(file))
+    with file.open('rb') as opened:
+        return opened.read(most + 1)
+
+
+def check_size(text: str | bytes, what: str, most: int = _MOST_BYTES) -> None:
+    """Check how long a text is."""
+    if len(text) > most:
+        raise ParameterError(f'{what}: must be at most {most >> 20} MiB')
+
+
 def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:
     """Return the content of a YAML text."""
-    if len(text) > _MOST_BYTES:
-        raise ParameterError(f'{what}: must be at most {_MOST_BYTES >> 20} MiB')
+    check_size(text, what)
     try:
         if isinstance(text, bytes):
             text = text.decode()
@@ -175,8 +188,7 @@ def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:
 
 def parse_json(text: str | bytes, what: str) -> typing.Any:
     """Return the content of a JSON text."""
-    if len(text) > _MOST_BYTES:
-        raise ParameterError(f'{what}: must be at most {_MOST_BYTES >> 20} MiB')
+    check_size(text, what)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:      # also of its encoding, and of its place

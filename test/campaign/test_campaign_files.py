@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from px4_sim_ros.campaign.conduct import check
+from px4_sim_ros.campaign.inputs import read_column
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.spec.resources import named_files
@@ -99,6 +100,21 @@ def test_a_file_that_is_wrong_is_refused(content, sentence):
     with pytest.raises(ParameterError) as error:
         Campaign.from_mapping('x', 'campaign file x.yaml', given)
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(('text', 'found'), [
+    (b'a,x\n1,2\n3\n', [2, '']), (b'a\n1,2\n', 'has no such column; it has a'),
+    (b'', 'it has none'), (b'x\n', 'has no such column'), (b'x\n\xff\n', 'is no text'),
+    (b'x\n' + b'1' * 200_000, 'is no text of CSV'), (b'x\n' + b'1\n' * (2 << 20) + b'1', '4 MiB')])
+def test_a_column_is_read_or_refused_in_a_sentence(text, found, tmp_path):
+    (tmp_path / 'v.csv').write_bytes(text)
+    words = {'file': str(tmp_path / 'v.csv'), 'column': 'x'}
+    if isinstance(found, list):
+        assert read_column('x.table', words) == found
+        return
+    with pytest.raises(ParameterError) as error:
+        read_column('x.table', words)
+    assert found in str(error.value) and 'x.table' in str(error.value)
 
 
 @pytest.mark.parametrize(('vary', 'sentence'), [

@@ -131,6 +131,17 @@ def test_a_damaged_row_is_not_flown_over(conduct, tmp_path):
     assert (tmp_path / 'c' / 'runs.jsonl').read_text() == '7\n'
 
 
+@pytest.mark.parametrize('name', ['campaign.json', 'runs.jsonl', 'paths.jsonl'])
+def test_a_file_without_an_end_is_not_read(name, conduct, tmp_path, here):
+    conduct(folder_of(tmp_path / 'c'))
+    (tmp_path / 'c' / name).unlink(missing_ok=True)
+    (tmp_path / 'c' / name).symlink_to('/dev/zero')
+    told = here('campaign', 'report', tmp_path / 'c')
+    assert (told.returncode, told.stdout) == (2, '')
+    line, = told.stderr.splitlines()
+    assert line.endswith(f'{name}: is no regular file')
+
+
 @pytest.mark.parametrize('plan', ['', '7', '[]', '{}', '[' * 100_000, '{"name": 1, "px4": null}',
                                   '{"name": "x", "px4": 5, "campaign": {}}',
                                   '{"name": "x", "px4": ["a"], "campaign": {}}',

@@ -43,6 +43,16 @@ def bag_of(folder, data, like):
     return folder
 
 
+@pytest.mark.parametrize('name', ['metadata.yaml', 'run.yaml', 'zstd_0.mcap'])
+def test_a_file_without_an_end_is_not_read(name, whole, tmp_path, here):
+    folder = shutil.copytree(whole[0] / 'zstd', tmp_path / 'zstd')
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to('/dev/zero')
+    told = here('export', folder, '-o', tmp_path / 'out')
+    assert (told.returncode, told.stdout) == (2, '')
+    assert len(told.stderr.splitlines()) == 1
+
+
 def boundaries(path):
     """Return where records of a file begin: its parts, and after each chunk."""
     with open(path, 'rb') as file:

@@ -26,6 +26,7 @@ from px4_sim_ros.recording.bag.mcap_file import MAGIC
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.bag.schema import decode
 from px4_sim_ros.recording.bag.writer import RUN_ATTACHMENT
+from px4_sim_ros.spec.resources import first_bytes
 from px4_sim_ros.step import side_topics
 
 RUN_FILE = 'run.yaml'
@@ -94,8 +95,11 @@ class BagReader:
                 raise BagError(f'bag {folder}: {path.name} is missing')
         self._sizes = {path: path.stat().st_size for path in self.paths}
         description, channels = self._head()
-        with contextlib.suppress(FileNotFoundError):
-            description = read_description(files, (files / RUN_FILE).read_bytes())
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                description = read_description(files, first_bytes(files / RUN_FILE))
+        except OSError as error:
+            raise BagError(f'bag {folder}: {RUN_FILE}: {error.strerror}') from error
         if vehicle not in description.members:
             vehicles = list(filter(None, description.members))
             if not vehicle:

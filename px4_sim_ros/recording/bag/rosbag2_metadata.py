@@ -13,7 +13,7 @@ import typing
 import yaml
 
 from px4_sim_ros.process import atomic_write
-from px4_sim_ros.spec.resources import DUMPER, PACKAGE, parse_yaml
+from px4_sim_ros.spec.resources import DUMPER, PACKAGE, first_bytes, parse_yaml
 
 FILE_NAME = 'metadata.yaml'
 _VERSION = 9
@@ -160,7 +160,7 @@ def add_custom_data(folder: pathlib.Path, entries: typing.Mapping[str, str]) -> 
 
 def _read(folder: pathlib.Path) -> typing.Any:
     try:
-        content = parse_yaml((folder / FILE_NAME).read_bytes(), FILE_NAME)
+        content = parse_yaml(first_bytes(folder / FILE_NAME), FILE_NAME)
         iter(content[_INFORMATION][_PATHS])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f'{FILE_NAME} is no metadata of rosbag2') from error
