@@ -335,6 +335,20 @@ def test_steps_go_on_through_the_fixes_of_gnss(instance, monkeypatch):
     assert max(taken) * STEP_US > 2 * 100_000
 
 
+def test_steps_end_when_their_wall_time_is_over(instance, monkeypatch):
+    in_time = flown(instance)
+    monkeypatch.setattr('px4_sim_ros.link.hil.burst._LONGEST_BURST_NS', 0)
+    taken = count_steps(monkeypatch, True)
+    assert flown(instance)[:3] == in_time[:3]
+    assert set(taken) == {1}
+
+
+def test_steps_go_on_through_pilot_and_telemetry_of_an_autopilot_here(tmp_path, monkeypatch):
+    taken = count_steps(monkeypatch, True)
+    Flight(mission='hover', record=False).fly()
+    assert max(taken) * STEP_US > 900_000
+
+
 @pytest.mark.parametrize('error', [ValueError('the receiver is broken'), KeyboardInterrupt()],
                          ids=str)
 def test_an_error_of_a_sensor_that_is_called_ends_the_flight(error, instance, monkeypatch):

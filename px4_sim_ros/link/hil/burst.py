@@ -21,6 +21,7 @@ import ctypes
 import functools
 import math
 import sys
+import time
 import typing
 
 import numpy as np
@@ -56,10 +57,12 @@ if typing.TYPE_CHECKING:       # a flight without one does without its actions
     from px4_sim_ros.link.pilot.block import PilotBlock
     from px4_sim_ros.step.scenario_block import ScenarioBlock
 
-_MOST_STEPS, _MOST_CHANGES, _BYTES = 64, 32, 16384
+_MOST_STEPS, _MOST_CHANGES, _BYTES = 250, 32, 16384
 _NS_PER_S = 1e9
 # Of wall time, for a reply while other processes want the cores; else awake.
 _LONGEST_SLEEP_NS, _AWAKE_NS = 20_000_000, round(AWAKE_S * _NS_PER_S)
+# Of wall time: no service, signal or publication waits longer for steps that are taken at once.
+_LONGEST_BURST_NS = 20_000_000
 _UNKNOWN = AutopilotState()
 _NO_NOISE = np.zeros((1, 6))
 
@@ -443,6 +446,9 @@ class Bursts:
             slot: 0 for slot in cast.late if any(map(self._frames.has_own_frame, slot.outputs))} | {
             slot: self.step_us for slot in cast.before
             if type(slot.block) is WindBlock and not slot.synchronizer}
+        self._they_want_battery = any(
+            i.topic.value == 'battery_state' for slot in self._called_before_us
+            for i in slot.inputs)
         self._dynamics: DynamicsBlock = motion
         self._scenario: ScenarioBlock | None = (
             None if cast.scenario is None else typing.cast('ScenarioBlock', cast.scenario.block))
@@ -534,6 +540,7 @@ class Bursts:
         n[code.BEFORE_US] = -1 if given.within is None else given.acts_us[given.within]
         is_awake = self._server.waits_awake
         n[code.SLEEPS] = not is_awake
+        n[code.UNTIL_NS] = time.monotonic_ns() + _LONGEST_BURST_NS
         n[code.LONGEST_NS] = _AWAKE_NS if is_awake else _LONGEST_SLEEP_NS
 
     def run(self, all_of_them: typing.Sequence[Bursts]) -> None:
@@ -623,8 +630,10 @@ class Bursts:
     def _let_blocks_act(self, time_us: int) -> None:
         """Let sensors and the wind act, and make the frames of the sensors."""
         n, arrays = self.numbers, self.arrays
-        inputs = {**self._given.values, **self._dynamics.outputs_of(
-            arrays.rows[n[code.BEGUN] - 1, :self._size], time_us)}
+        row = arrays.rows[n[code.BEGUN] - 1, :self._size]
+        inputs = {**self._given.values, **(
+            self._dynamics.outputs_of(row, time_us) if self._they_want_battery
+            else {'ground_truth/odom': self._dynamics.truth_of(row, time_us)})}
         for its in self.called:
             inputs |= its.outputs
         measured: Outputs = {}

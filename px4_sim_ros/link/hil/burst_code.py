@@ -63,13 +63,15 @@ from px4_sim_ros.model.sensors.sensing import (
 
 # How a burst has ended.
 DONE, LATE, ODD, UNSENT, DIVERGED, MET, STOPPED = range(7)
-"""All steps were sent; no reply came; bytes came that are no plain reply; the frames of the last
-step were not sent as a whole; the motion has left all bounds; it has met a bound of a scenario,
-and nothing is measured in the last step; a block has acted that ends them, and the frames of that
-step are still to be sent."""
+"""All steps were sent; no reply came, or not in the time that a burst may take; bytes came that
+are no plain reply; the frames of the last step were not sent as a whole; the motion has left all
+bounds; it has met a bound of a scenario, and nothing is measured in the last step; a block has
+acted that ends them, and the frames of that step are still to be sent."""
 
 # Numbers of a burst, 64-bit integers. What is given:
 (SOCKET, HEARD, STEP_US, COUNT, SEQUENCE, SENDER, SYSTEM, LONGEST_NS, SLEEPS, YIELDS, HOLDS_LAST,
+ # when a burst that has begun waits for no further reply, by the clock CLOCK_MONOTONIC,
+ UNTIL_NS,
  PREFIX,
  SHAKING_AT, ACCEL_AT, GYRO_AT, FIELD_AT, PRESSURE_AT, SUBSTEPS, IS_RK4, STATE_AT, OUTPUTS_AT,
  # periods, in us; 0: never,
@@ -85,7 +87,7 @@ step are still to be sent."""
  # it (at first: before that of the first step), when the last frames were sent, how long replies
  # were waited for, and how long the models took.
  BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, IS_NEXT_ARMED, GROUPS, HAS_TRUTH, SENT_NS,
- WAITED_NS, MODELS_NS, NUMBERS) = range(45)
+ WAITED_NS, MODELS_NS, NUMBERS) = range(46)
 HERE = -1
 """Instead of a socket: the autopilot is in this process."""
 UNHEARD = -1
@@ -535,6 +537,8 @@ def _fly(numba: typing.Any) -> typing.Any:
     ):
         """Set controls and whether they are armed; return how it has ended."""
         since = now_ns(spec)
+        if numbers[BEGUN] and since > numbers[UNTIL_NS]:
+            return LATE
         while True:
             size = receive(numbers[SOCKET], into.ctypes.data, len(into), _DO_NOT_WAIT)
             now = now_ns(spec)
