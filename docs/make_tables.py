@@ -38,17 +38,14 @@ def topics() -> str:
     """Return the topics of the step: who publishes them, when, and what they carry."""
     periods = default_parameters('manager')
     rows = []
-    optional = {kind: 1 for kind, spec in graph.NODES.items()
+    optional = {kind for kind, spec in graph.NODES.items()
                 if spec.optional and kind not in ('player', 'recorder')}
-    wanted = {t.wanted_by: 1 for t in graph.TOPICS.values() if t.wanted_by}
-    whole = graph.of_instances(optional | wanted)
     for topic in graph.TOPICS.values():
         step = topic.period == graph.EVERY_STEP
         period = 'each step' if step else f"{periods[f'periods_us.{topic.period}'] // 1000} ms"
         publisher = f'{topic.publisher} *' if topic.publisher in optional else topic.publisher
-        rows.append((f'`{topic.name}`', f'`{topic.type}`', topic.meaning, publisher, period,
-                     ', '.join(whole.subscribers(topic.name)) or 'viewers'))
-    return _table(('topic', 'type', 'meaning', 'from', 'period', 'to'), rows)
+        rows.append((f'`{topic.name}`', f'`{topic.type}`', topic.meaning, publisher, period))
+    return _table(('topic', 'type', 'meaning', 'from', 'period'), rows)
 
 
 def parameters() -> str:
@@ -166,6 +163,9 @@ def quantities() -> str:
     return _table(('quantity', 'what it is', 'asked for by'), rows)
 
 
+_AXES = '.w', '.x', '.y', '.z'
+
+
 def exported_columns() -> str:
     """Return the columns of the tables that `export` writes."""
     from px4_sim_ros.recording.analysis.export import columns_of
@@ -175,7 +175,9 @@ def exported_columns() -> str:
         columns = []
         for field in fields:
             names = columns_of(field, 4 if field.endswith('_wxyz') else 3)
-            columns.append(f'`{names[0]}`, ...' if names[0].endswith('.1')
+            parts = [name.removeprefix(field) for name in names]
+            columns.append(f'`{field}.1`, ...' if parts[0] == '.1' else f'`{field}`'
+                           if all(part in _AXES for part in parts) and parts[1:]
                            else ', '.join(f'`{name}`' for name in names))
         rows.append(f"| `{topic}` | {', '.join(columns)} |")
     return '\n'.join(['| topic | columns after `time_s` |', '| --- | --- |', *rows])

@@ -17,7 +17,7 @@ FREE = range(*(int(word) for word in pathlib.Path(
 
 def rows():
     """Return the sockets of the page, with the modes in which they are."""
-    text = (ROOT / 'docs' / 'security.md').read_text()
+    text = (ROOT / 'docs' / 'limits.md').read_text()
     table = text[text.index('<!-- sockets -->'):text.index('<!-- end -->')]
     cells = [line.strip('| ').split(' | ') for line in table.splitlines() if line.startswith('| ')]
     return [(cell[0], cell[1]) for cell in cells[2:]]

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/validation.md says of commands, numbers and example vehicles is true."""
+"""What docs/models.md says of commands, numbers and example vehicles is true."""
 import pathlib
 import re
 
@@ -12,7 +12,7 @@ from px4_sim_ros.real.named import NAMED
 from px4_sim_ros.spec.files import load_vehicle
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (ROOT / 'docs' / 'validation.md').read_text(encoding='utf-8')
+PAGE = (ROOT / 'docs' / 'models.md').read_text(encoding='utf-8')
 FLAT = ' '.join(PAGE.split())
 
 

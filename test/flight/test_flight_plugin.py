@@ -26,7 +26,7 @@ from px4_sim_ros.testing.words import motor, sensor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
-CODE = '\n'.join(re.findall(r'```python\n(.*?)```', PAGE, re.S))
+CODE = '\n'.join(re.findall(r'(?<!-->\n)```python\n(.*?)```', PAGE, re.S))
 FAILING = '''
 import pytest
 from px4_sim_ros.testing import always, eventually, motor, note, push

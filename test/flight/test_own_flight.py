@@ -22,7 +22,7 @@ from px4_sim_ros.spec.flight_spec import MODES
 from px4_sim_ros.spec.resources import named_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (ROOT / 'docs' / 'python.md').read_text(encoding='utf-8')
+PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
 HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}], 'weather': {'wind': 'dryden'},
        'expect': [{'always': {'tilt_deg': {'below': 30}}}]}
 

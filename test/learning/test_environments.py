@@ -27,7 +27,7 @@ MOTORS, SET_POINT, PX4 = (f'px4_sim_ros/{name}-v0' for name in ('Motors', 'SetPo
 WINDY = {'weather': {'wind': 'dryden'},
          'events': [{'at_s': 9.0, 'push': {'force_n': [2.0, 0.0, 0.0]}, 'for_s': 0.5}]}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (ROOT / 'docs' / 'python.md').read_text(encoding='utf-8')
+PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
 
 
 def episode(environment, seed, size=0.05, options=None):

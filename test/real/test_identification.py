@@ -40,7 +40,7 @@ def flight(duration_s=40.0):
 
 @pytest.mark.slow       # calculates for seconds
 def test_what_made_a_flight_is_within_the_intervals():
-    """The check that cannot be argued with; docs/validation.md has it for 40 flights.
+    """The check that cannot be argued with; docs/models.md has it for 40 flights.
 
     Of 14 intervals with 95 % three or more miss the true number in one of thirty flights.
     """
