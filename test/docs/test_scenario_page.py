@@ -12,7 +12,7 @@ from px4_sim_ros.spec.configuration import check_flown, load_configuration
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'scenarios.md').read_text(encoding='utf-8')
-FILES = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
+FILES = re.findall(r'```yaml\n(.*?)```', PAGE.partition('\n## Missions')[0], re.S)
 CODE, = re.findall(r'```python\n(.*?)```', PAGE, re.S)
 
 
