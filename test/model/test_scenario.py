@@ -75,7 +75,7 @@ def test_the_estimate_is_compared_with_the_truth_from_the_start_on(content, marg
 
 
 def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotState,
-          says=('', 0.0), north_m=0.0):
+          says=('', 0.0), north_m=0.0, battery=lambda t: None):
     """Return verdicts and what was done in a flight with a motion given by the time in s.
 
     :param says: a text of the autopilot, and when it comes
@@ -89,7 +89,8 @@ def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotS
         state = autopilot()
         if time_us == round(says[1] * 1e6):
             state = state._replace(texts=says[:1])
-        course.step(time_us, truth(time_us, north_m=north_m, **motion(time_us * 1e-6)), None, state)
+        course.step(time_us, truth(time_us, north_m=north_m, **motion(time_us * 1e-6)),
+                    battery(time_us * 1e-6), state)
         if course.is_over:
             break
     return course.verdicts(), done, course
@@ -204,6 +205,21 @@ def test_an_expectation_is_judged_with_its_time_and_its_extreme(
         assert (margin > 0) is holds
     assert (verdict.time_s, verdict.extreme_us) == (
         time_s, None if extreme_s is None else round(extreme_s * 1e6))
+
+
+@pytest.mark.parametrize(('expectation', 'holds', 'margin', 'time_s'), [
+    ({'always': {'charge': {'above': 0.5}}}, True, 0.25, 2.0),
+    ({'always': {'charge': {'above': 0.8003}}}, False, -0.0503, 1.6),
+    ({'always': {'charge': {'above': 0.5}, 'height_m': {'above': -1}}}, True, 0.25, 2.0),
+    ({'always': {'charge': {'above': 0.8003}}, 'within_s': 1.5}, True, 0.0117, 1.504),
+    ({'always': {'estimated_height_m': {'above': -1}}}, False, None, 2.0),
+    ({'never': {'charge': {'below': 0.8003}}}, False, -0.0503, 1.6)])
+def test_what_is_not_known_yet_is_not_judged(expectation, holds, margin, time_s):
+    """A charge that falls by an eighth a second, with its first status at 0.02 s; no estimate."""
+    (verdict,), _, _ = flown(lambda t: {}, [expectation], battery=lambda t: (
+        BatteryStatus(0, 15.0, 1.0, 4.0 - t / 2, 4.0, 4.0) if t > 0.019 else None))
+    assert (verdict.holds, verdict.time_s) == (holds, time_s), verdict.text
+    assert verdict.margin == (None if margin is None else pytest.approx(margin, abs=1e-3))
 
 
 def tumble(most_deg):

@@ -24,6 +24,7 @@ class Found(typing.NamedTuple):
     unit: str
     what: str                  # was found; of a number its name
     number: float | None = None
+    is_known: bool = True
 
     @property
     def value(self) -> str:
@@ -70,7 +71,7 @@ class Between(Condition):
         value, unit = self._value(situation)
         margin = min(value - self.above, self.below - value)
         if math.isnan(margin):
-            return Found(False, -math.inf, unit, f'{self.quantity} is not known')
+            return Found(False, -math.inf, unit, f'{self.quantity} is not known', is_known=False)
         return Found(margin > 0.0, margin, unit, self._name, value)
 
     def _value(self, s: Situation) -> tuple[float, str]:

@@ -74,6 +74,7 @@ class Watch:
         self._expectation = expectation
         self._begun_us: int | None = None
         self._is_over = False                          # its time
+        self._unknown: tuple[Found, int] | None = None     # what is not known yet
         self._extreme: tuple[Found, int] | None = None
         self._first: tuple[Found, int] | None = None   # violation, or when what is awaited came
         self._late_us: int | None = None               # when that came, after its time
@@ -110,6 +111,9 @@ class Watch:
     def _judge(self, found: Found, now_us: int) -> None:
         """Note the first violation and the worst, or when what is awaited has come and the best."""
         kind = self._expectation.kind
+        if kind == ALWAYS and self._extreme is None and not found.is_known:
+            self._unknown = found, now_us
+            return
         if kind == NEVER:
             found = found._replace(holds=not found.holds, margin=-found.margin)
         if self._first is None and found.holds is (kind == EVENTUALLY):
@@ -122,6 +126,9 @@ class Watch:
     def verdict(self) -> Verdict:
         """Return its verdict so far."""
         e, text = self._expectation, self._expectation.text
+        if self._extreme is None and self._unknown is not None:
+            found, time_us = self._unknown
+            return Verdict(text, False, None, '', time_us, found.value)
         if self._extreme is None:
             # Nothing had to hold yet; what has to come has not.
             holds = e.kind != EVENTUALLY and e.after is not None and self._until_came
