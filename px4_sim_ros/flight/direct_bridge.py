@@ -33,7 +33,7 @@ class DirectServer(HilServer):
         self._autopilot = self._make()
         self._answers = b''
         self._has_reply = False            # that is no frame yet
-        self._told_us = -1                 # when it has sent telemetry last
+        self._said_us = -1                 # when it has sent telemetry last
         self._is_open = True
         self._in_process = _in_process(self._autopilot)
 
@@ -75,14 +75,14 @@ class DirectServer(HilServer):
 
     def send_telemetry(self, time_us: int) -> float:
         """Let the autopilot send the telemetry of a time; return when it does next."""
-        self._told_us = time_us
+        self._said_us = time_us
         self._autopilot.interface.telemetry(time_us)
         return self._autopilot.interface.due_us(time_us)
 
     def take_steps(self, time_us: int, *, is_sent: bool) -> None:
         """Let the autopilot send the telemetry of a time, unless it has."""
         self._answers, self._has_reply = b'', is_sent
-        if is_sent and time_us > self._told_us:
+        if is_sent and time_us > self._said_us:
             self.send_telemetry(time_us)
 
     def retire_client(self) -> None:
