@@ -64,9 +64,14 @@ def instance(text: str) -> int:
         f'{text!r}: must be a whole number, {range_text(allowed)}')
 
 
+# Topics have their names behind it; ROS refuses more than 244 characters, not without a word more.
+_LONGEST_NAMESPACE = 100
+
+
 def namespace(text: str) -> str:
     """Return a namespace of ROS without the slashes around it."""
     name = text.strip('/')
-    if name and not re.fullmatch(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', name, re.ASCII):
+    if name and not (len(name) <= _LONGEST_NAMESPACE and re.fullmatch(
+            r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', name, re.ASCII)):
         raise argparse.ArgumentTypeError(f'{text!r}: must be a ROS namespace such as uav1')
     return name

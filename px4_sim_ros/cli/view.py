@@ -40,9 +40,9 @@ def view(options: argparse.Namespace) -> int:
     # Rerun's own log; what matters comes as an exception.
     os.environ.setdefault('RUST_LOG', 'off')
     _check(options.viewer)
-    bags, folder = vehicles_of(options.bag), pathlib.Path(options.bag).expanduser()
+    bags, folder = vehicles_of(options.bag), pathlib.Path(os.path.expanduser(options.bag))
     if options.viewer != _OPEN:
-        return _write(bags, folder, pathlib.Path(options.viewer).expanduser())
+        return _write(bags, folder, pathlib.Path(os.path.expanduser(options.viewer)))
     with tempfile.TemporaryDirectory(prefix='px4_sim_ros_') as kept:
         file = pathlib.Path(kept) / f'{folder.resolve().name}{_SUFFIX}'
         return _write(bags, folder, file) or _open(file)
@@ -51,7 +51,7 @@ def view(options: argparse.Namespace) -> int:
 def _check(viewer: str) -> None:
     """Check early that a file can be written, or that there is a viewer and a screen."""
     if viewer.endswith(_SUFFIX):
-        check_writable('viewer', pathlib.Path(viewer).expanduser())
+        check_writable('viewer', pathlib.Path(os.path.expanduser(viewer)))
     elif viewer != _OPEN:
         raise ParameterError(f'viewer {viewer!r}: must be {_OPEN}, or the name of a file that ends'
                              f' with {_SUFFIX}')

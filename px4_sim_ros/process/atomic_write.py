@@ -16,7 +16,7 @@ def replaced(path: pathlib.Path) -> typing.Iterator[pathlib.Path]:
         yield path
         return
     # Where a link leads to, in the same folder, so that it is on the same disk.
-    path = path.resolve()
+    path = pathlib.Path(os.path.realpath(path))        # also of links in a circle
     new = path.with_name(f'.{path.name}')
     try:
         yield new

@@ -39,7 +39,7 @@ def build_of(px4_dir: str | os.PathLike[str]) -> pathlib.Path:
     """
     if str(px4_dir) in ('', AUTO):
         return _first()
-    root = pathlib.Path(os.path.expanduser(px4_dir)).resolve()
+    root = pathlib.Path(os.path.realpath(os.path.expanduser(px4_dir)))
     build = _build_in(root)
     if build is None:
         raise ParameterError(
@@ -70,9 +70,9 @@ def _found() -> pathlib.Path:
 
 def places() -> list[pathlib.Path]:
     """Return where a PX4 is looked for."""
-    found = [pathlib.Path(place).expanduser() for place in _PLACES]
+    found = [pathlib.Path(os.path.expanduser(place)) for place in _PLACES]
     if (program := shutil.which('px4')) is not None:
-        found.append(pathlib.Path(program).resolve().parent.parent)
+        found.append(pathlib.Path(os.path.realpath(program)).parent.parent)
     return found
 
 

@@ -364,5 +364,5 @@ def new_run_folder(instance: int, ros_home: pathlib.Path | None = None) -> pathl
 
 
 def _run_folders(ros_home: pathlib.Path | None = None) -> pathlib.Path:
-    of_user = pathlib.Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser()
+    of_user = pathlib.Path(os.path.expanduser(os.environ.get('ROS_HOME', '~/.ros')))
     return (ros_home or of_user) / PACKAGE

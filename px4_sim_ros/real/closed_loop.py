@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pathlib
 import typing
 
@@ -31,7 +32,7 @@ class Figure(typing.NamedTuple):
 
 def figures(path: str | pathlib.Path) -> list[Figure]:
     """Return the figures of a flight, while it is in the air."""
-    path = pathlib.Path(path).expanduser()
+    path = pathlib.Path(os.path.expanduser(path))
     topics, flight = Topics(path), read_ulog(path)
     return [*_tracking(topics, flight), *_attitude(topics, flight), *_motors(flight),
             *_shaking(topics, flight)]

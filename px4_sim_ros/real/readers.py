@@ -3,6 +3,7 @@
 """Which reader a log has, and that of a recording: its ground truth as if it were measured."""
 from __future__ import annotations
 
+import os
 import pathlib
 
 import numpy as np
@@ -24,11 +25,13 @@ def read_recording(path: pathlib.Path) -> RealFlight:
 
     :raises BagError: it cannot be read
     """
-    bag = BagReader(path)
-    series = read_series(bag, {_TRUTH, _COMMAND, 'battery_state', 'wind'})
+    with within(f'log {path}'):
+        bag = BagReader(path)
+        series = read_series(bag, {_TRUTH, _COMMAND, 'battery_state', 'wind'})
+        world, vehicle = bag.run.world, bag.run.recorded_vehicle
     if _TRUTH not in series or _COMMAND not in series:
         raise ParameterError(f'log {path}: has no {_TRUTH} and {_COMMAND} of one vehicle')
-    truth, world, vehicle = series[_TRUTH], bag.run.world, bag.run.recorded_vehicle
+    truth = series[_TRUTH]
     times = truth['position_m'].time_s
     attitude = truth['attitude_wxyz'].values
     asked = series[_COMMAND]['rotor_speed_reference_rad_s']
@@ -56,10 +59,9 @@ def read_recording(path: pathlib.Path) -> RealFlight:
 
 def read_flight(path: str | pathlib.Path) -> RealFlight:
     """Read a log by the kind of its file."""
-    path = pathlib.Path(path).expanduser()
+    path = pathlib.Path(os.path.expanduser(path))
     if path.is_dir() or (not path.exists() and folder_and_vehicle(path)[1]):
-        with within(f'log {path}'):
-            return read_recording(path)
+        return read_recording(path)
     if not path.exists():
         raise ParameterError(f'log {path}: No such file or directory')
     if path.suffix != '.ulg':

@@ -3,6 +3,7 @@
 """Files that a scene names: heights of its ground, meshes, and pictures on its boxes."""
 from __future__ import annotations
 
+import os
 import pathlib
 import typing
 import warnings
@@ -68,7 +69,7 @@ def _taken(
     where = f'{owner}.file = {shown(name)}'
     if not isinstance(name, str) or folder is None:
         raise ParameterError(f'{where}: must be the name of a file, {kinds}')
-    path = folder / pathlib.Path(name).expanduser()
+    path = folder / os.path.expanduser(name)
     try:
         if path.stat().st_size > _LARGEST:
             raise ParameterError(f'{where}: must be at most {_LARGEST >> 20} MiB')

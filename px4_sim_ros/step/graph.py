@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import importlib
 import importlib.util
+import os
 import pathlib
 import sys
 import typing
@@ -436,7 +437,7 @@ def _of_file(path: str) -> typing.Any:
 
     :raises OSError: there is no such file
     """
-    file = pathlib.Path(path).resolve()
+    file = pathlib.Path(os.path.realpath(path))
     name = str(file)
     if name not in sys.modules:
         found = importlib.util.spec_from_file_location(name, file)

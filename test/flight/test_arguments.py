@@ -88,6 +88,8 @@ def test_an_instance_has_the_same_bounds_everywhere(command, text, refusal):
 def test_a_namespace_is_one_of_ros_in_each_command(words, refusal):
     assert "--namespace: 'a b': must be a ROS namespace such as uav1" in refusal(
         *words, '--namespace', 'a b')
+    line = refusal(*words, '--namespace', 101 * 'a')
+    assert 'must be a ROS namespace such as uav1' in line and '\n' not in line.rstrip()
 
 
 # The names that can be given to options.

@@ -11,6 +11,7 @@ from commands import family, run
 
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
+from px4_sim_ros.process import atomic_write
 
 pytestmark = pytest.mark.process
 
@@ -162,3 +163,30 @@ def test_commands_to_a_running_graph_refuse_at_once(words, sentence, here):
     assert result.returncode == 2
     assert sentence in result.stderr
     assert 'Traceback' not in result.stderr
+
+
+@pytest.mark.parametrize('path', ['loop', '~no_such_user/x'])
+@pytest.mark.parametrize('words', [
+    ('export', '{}'), ('report', '{}'), ('compare', '{}', '{}'), ('replay', '{}'), ('refly', '{}'),
+    ('view', '{}', '--viewer', 'x.rrd'), ('validate', '{}', '--vehicle', 'iris'),
+    ('identify', '{}', '--vehicle', 'iris', '-o', 'y.yaml'), ('check-vehicle', '{}.yaml'),
+    ('px4-msgs', 'made', '--px4', '{}'), ('fly', '--autopilot', 'px4', '--px4', '{}'),
+    ('fly', '--node', 'imu={}.py:X'), ('fly', '--scene', 'scene.yaml')],
+    ids=lambda words: ' '.join(words[:2]))
+def test_a_link_to_itself_and_the_home_of_no_user_are_no_files(
+        words, path, tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path)
+    for name in ('loop', 'loop.py', 'loop.yaml', 'loop.npy'):
+        (tmp_path / name).symlink_to(name)
+    (tmp_path / 'scene.yaml').write_text(
+        f"ground: {{file: '{path}.npy', spacing_m: 5}}\n")
+    result = here(*(word.format(path) for word in words))
+    assert (result.returncode, result.stdout) == (2, ''), result.stderr
+    line, = result.stderr.splitlines()
+    assert path in line
+
+
+def test_a_file_takes_the_place_of_a_link_to_itself(tmp_path):
+    (tmp_path / 'loop').symlink_to('loop')
+    atomic_write.write(tmp_path / 'loop', 'x')
+    assert (tmp_path / 'loop').read_text() == 'x'

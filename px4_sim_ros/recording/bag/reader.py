@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import pathlib
 import struct
 import typing
@@ -74,7 +75,7 @@ class BagReader:
 
         :raises BagError: it is no bag, not of this package, of another version, or lacks a topic
         """
-        self.folder = pathlib.Path(folder).expanduser()
+        self.folder = pathlib.Path(os.path.expanduser(folder))
         self.damage = ''       # a sentence, once a damaged file was read
         if self.folder.is_file():
             raise BagError(f'bag {folder}: is a file; name the folder that --record has made')

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pathlib
 import typing
 
@@ -184,7 +185,7 @@ def write_any_report(folder: str | pathlib.Path, path: pathlib.Path) -> None:
     :raises OSError: the page cannot be written
     """
     bag = vehicles_of(folder)[0]
-    if bag.folder == pathlib.Path(folder).expanduser():
+    if bag.folder == pathlib.Path(os.path.expanduser(folder)):
         write_report(bag, path)
     else:
         write_fleet_report(bag, path)
