@@ -142,7 +142,7 @@ def _configuration(
         **({'scenario_player': {'bag': str(bag.folder.absolute())}}
            if bag.run.world.has_scenario or bag.run.world.by_hand else {}),
         **({'wake_player': {'bag': str(bag.folder.absolute())}}
-           if bag.run.world.downwash else {}),
+           if bag.run.world.downwash or bag.run.world.collisions else {}),
         'recorder': {'folder': str(new), 'on_failure': 'fail', 'compression': 'none',
                      'split_size_mb': 0.0, 'split_duration_s': 0.0}}
     laid = {node: overrides.get(node, {}) | own.get(node, {}) for node in {*overrides, *own}}

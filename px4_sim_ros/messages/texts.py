@@ -13,9 +13,10 @@ import typing
 from rcl_interfaces.msg import Log
 
 from px4_sim_ros.messages.cdr import NOTHING_BEFORE, Before, Layout, Packer
+from px4_sim_ros.model.collisions import Hull
 from px4_sim_ros.model.environment.downwash import Wake
 from px4_sim_ros.model.scenario.situation import Answer, AutopilotState
-from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS, WAKE, WAKES
+from px4_sim_ros.step.graph import AUTOPILOT_STATE, COLLISION, FAULTS, HULL, WAKE, WAKES
 
 _INFO = 20
 
@@ -51,6 +52,10 @@ def _wake(plain: dict[str, typing.Any]) -> Wake:
     return Wake(**plain | {name: tuple(plain[name]) for name in ('position_enu', 'direction_enu')})
 
 
+def _hull(plain: dict[str, typing.Any]) -> Hull:
+    return Hull(**plain | {name: tuple(plain[name]) for name in ('position_enu', 'velocity_enu')})
+
+
 # By kind of topic.
 TEXTS: dict[str, TextCodec] = {
     FAULTS: TextCodec('scenario', _faults_to_plain, _faults_from_plain),
@@ -58,6 +63,8 @@ TEXTS: dict[str, TextCodec] = {
     WAKE: TextCodec('dynamics', Wake._asdict, _wake),
     WAKES: TextCodec('manager', lambda wakes: [wake._asdict() for wake in wakes],
                      lambda plain: tuple(map(_wake, plain))),
+    HULL: TextCodec('dynamics', Hull._asdict, _hull),
+    COLLISION: TextCodec('manager', list, tuple),
 }
 
 

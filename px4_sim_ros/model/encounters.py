@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How near vehicles come to each other, and when they nearly meet or collide.
 
-A vehicle is a sphere around its centre of mass that holds its rotors and feet. Nothing comes of a
-collision: it is noticed, and the vehicles fly through each other.
+A vehicle is a sphere around its centre of mass that holds its rotors and feet. What comes of a
+collision is not here: see `collisions`.
 """
 from __future__ import annotations
 

@@ -59,6 +59,10 @@ class WorldParameters(Parameters):
                           ' no such node', choices=WIND_CHOICES)
     downwash: bool = parameter(
         'whether the air below the rotors of each vehicle blows at the others')
+    collisions: bool = parameter('whether vehicles that collide push each other away')
+    restitution: float = parameter(
+        'of two vehicles that collide: speed at which they part / speed at which they met',
+        minimum=0, maximum=1)
     gnss_sky: bool = parameter(
         'whether GNSS receivers use single satellites, which what stands in the world hides')
     magnetic_field_year: float = parameter(
@@ -120,8 +124,10 @@ class WorldParameters(Parameters):
         recorded, has_faults = self.commands == 'recording', self.has_scenario or self.by_hand
         return self.instances | {
             'wind': int(self.wind != 'none' or self.downwash or self.by_hand),
-            'downwash': int(self.downwash), 'gnss_sky': int(self.gnss_sky),
-            'wake_player': int(self.downwash and recorded), 'hil_bridge': int(not recorded),
+            'downwash': int(self.downwash), 'collisions': int(self.collisions),
+            'gnss_sky': int(self.gnss_sky),
+            'wake_player': int((self.downwash or self.collisions) and recorded),
+            'hil_bridge': int(not recorded),
             'player': int(recorded), 'recorder': int(self.recorder),
             'pilot': int(self.mission != 'none' and not recorded),
             'px4_topics': int(self.px4_topics and not recorded),

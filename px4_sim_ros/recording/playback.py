@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What a replay takes from a recording: commands, what its scenario did, wakes of others."""
+"""What a replay takes from a recording: commands, what its scenario did, what others did."""
 from __future__ import annotations
 
 import typing
@@ -8,14 +8,13 @@ import typing
 from px4_sim_ros.link.xrce.session import Topic
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.messages.truth import references_in
-from px4_sim_ros.model.environment.downwash import Wake
 from px4_sim_ros.model.errors import within
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.timebase import is_due, seconds_text
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.spec.run_parameters import PlayerParameters
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKES
+from px4_sim_ros.step.graph import COLLISION, COMMAND, FAULTS, WAKES
 
 
 def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
@@ -52,30 +51,31 @@ def faults(bag: BagReader) -> typing.Iterator[tuple[int, Faults]]:
             yield message.time_us, found
 
 
-def wakes(bag: BagReader) -> typing.Iterator[tuple[int, tuple[Wake, ...]]]:
-    """Yield time and the wakes of other vehicles in a recording."""
+def of_others(bag: BagReader, topic: str) -> typing.Iterator[tuple[typing.Any, ...]]:
+    """Yield the wakes of the others of a recording, or the forces of collisions with them."""
     for message in bag.messages():
-        if message.topic == WAKES:
-            yield message.time_us, read_text(WAKES, bag.decode(message).msg)
+        if message.topic == topic:
+            yield read_text(topic, bag.decode(message).msg)
 
 
 class WakePlaybackBlock(Block):
-    """Lets the wakes of the others of a recording blow again."""
+    """Lets the others of a recording do again what they did: blow, and collide."""
 
     def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
         super().__init__(configuration)
-        self._bag = _opened(configuration)
-        self._period_us = configuration.world.periods_us['wind']
+        self._bag, world = _opened(configuration), configuration.world
+        self._periods_us = {name: topic.period_us(world.step_us, world.periods_us)
+                            for name, topic in configuration.graph.topics.items()
+                            if name in (WAKES, COLLISION)}
 
     def reset(self) -> None:
-        """Begin with the first wakes."""
-        self._wakes = wakes(self._bag)
+        """Begin with what was first."""
+        self._found = {name: of_others(self._bag, name) for name in self._periods_us}
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
-        """Return those of this time, when they are due; none once the recording is over."""
-        if not is_due(time_us, self._period_us):
-            return {}
-        return {WAKES: next(self._wakes, (0, ()))[1]}
+        """Return that of this time, when it is due; nothing once the recording is over."""
+        return {name: next(self._found[name], ())
+                for name, period_us in self._periods_us.items() if is_due(time_us, period_us)}
 
 
 class FaultPlaybackBlock(Block):

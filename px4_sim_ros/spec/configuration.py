@@ -240,7 +240,7 @@ def check_flown(configuration: Configuration) -> None:
         from px4_sim_ros.model.faults.action import Subject
         scenario.check(
             Subject(vehicle, configuration.graph.blocks, configuration.scene is not None,
-                    configuration.graph.own),
+                    configuration.graph.own, configuration.world.collisions),
             f'scenario {scenario.name}')
 
 

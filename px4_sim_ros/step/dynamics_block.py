@@ -13,6 +13,7 @@ from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.body.scene_contact import Touch
+from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.environment.downwash import WakeSource
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
@@ -29,7 +30,7 @@ from px4_sim_ros.step.block import (
     Inputs,
     Outputs,
 )
-from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKE
+from px4_sim_ros.step.graph import COLLISION, COMMAND, FAULTS, HULL, WAKE
 from px4_sim_ros.step.repeatability import FINGERPRINT
 
 
@@ -41,6 +42,8 @@ class DynamicsBlock(Block):
         self._rest = configuration.vehicle.rest
         self.battery_period_us = configuration.world.periods_us['battery']
         self._has_wake = WAKE in configuration.graph.topics
+        self._radius_m = reach_m(configuration.vehicle) if HULL in (
+            configuration.graph.topics) else None
         self._wake_period_us = configuration.world.periods_us['wind']
         topics = configuration.graph.topics
         self._own_topics = [(name, topics[name].own_us) for name in configuration.graph.own_topics]
@@ -80,7 +83,8 @@ class DynamicsBlock(Block):
         :param faults: that are in force
         """
         effects = self._faults.effects(faults)
-        if effects is None or self._is_late or self._has_wake or not self.dynamics.is_plain:
+        if effects is None or self._is_late or self._has_wake or self._radius_m or not (
+                self.dynamics.is_plain):
             return None
         found = [effect for effect in effects if isinstance(effect, (Change, Load))]
         return [effect for effect in found if isinstance(effect, Change)] if (
@@ -106,7 +110,8 @@ class DynamicsBlock(Block):
         if self._own_topics:
             self._note_own(time_us, inputs)
         truth = self.dynamics.step(
-            references, STILL.wind_enu if wind is None else wind.velocity_enu)
+            references, STILL.wind_enu if wind is None else wind.velocity_enu,
+            inputs.get(COLLISION) or None)
         if self._has_scene:
             self._say_touches()
         outputs: Outputs = {'ground_truth/odom': truth}
@@ -115,6 +120,8 @@ class DynamicsBlock(Block):
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))
+        if self._radius_m is not None:
+            outputs[HULL] = self.dynamics.hull(self._radius_m)
         self._digest.update(self.dynamics.inputs_and_state)
         if self.past_fingerprints is not None:
             self.past_fingerprints.append((time_us, self.fingerprint))

@@ -32,6 +32,9 @@ FAULTS, AUTOPILOT_STATE = 'scenario/faults', 'autopilot/state'
 # What rotors do to the air: those of a vehicle, and those of the others a period before.
 WAKE, WAKES = 'wake', 'wakes'
 
+# Where a vehicle is for others that may collide with it, and what they do to it.
+HULL, COLLISION = 'hull', 'collision'
+
 # What speaks with the autopilot, and with PX4's own client of ROS 2.
 BRIDGE, TOPICS_OF_PX4 = 'hil_bridge', 'px4_topics'
 
@@ -145,6 +148,12 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           meaning='the jet below the rotors: place, direction, speed and size, as JSON in msg'),
     Topic(WAKES, 'rcl_interfaces/msg/Log', 'manager', 'wind', wanted_by='downwash',
           instead='wake_player', meaning='the wakes of all others a period before, as JSON in msg'),
+    Topic(HULL, 'rcl_interfaces/msg/Log', 'dynamics', wanted_by='collisions',
+          meaning='the sphere that collides: place, velocity, mass, radius and stiffness, as JSON'
+          ' in msg'),
+    Topic(COLLISION, 'rcl_interfaces/msg/Log', 'manager', wanted_by='collisions',
+          instead='wake_player', meaning='force on the vehicle in this step by those it collides'
+          ' with, N in map, as JSON in msg'),
     Topic('imu/data_raw', 'sensor_msgs/msg/Imu', 'imu', 'imu',
           meaning='specific force and rate in imu_link; no orientation (REP-145)'),
     Topic('mag', 'sensor_msgs/msg/MagneticField', 'magnetometer', 'magnetometer',
@@ -187,8 +196,8 @@ _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'gps/sky', 'ai
 
 # In the order of a step: each uses what those before it put out.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
-    NodeSpec('manager', '', 'px4_sim_ros.spec.run_parameters:ManagerParameters', (COMMAND, WAKE),
-             node='px4_sim_ros.ros.manager.manager:ManagerNode'),
+    NodeSpec('manager', '', 'px4_sim_ros.spec.run_parameters:ManagerParameters',
+             (COMMAND, WAKE, HULL), node='px4_sim_ros.ros.manager.manager:ManagerNode'),
     NodeSpec('wake_player', 'px4_sim_ros.recording.playback:WakePlaybackBlock',
              'px4_sim_ros.spec.run_parameters:PlayerParameters', (CLOCK,), optional=True),
     NodeSpec('wind', f'{_BLOCKS}:WindBlock', f'{_WIND}:WindParameters',
@@ -196,11 +205,12 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              previous=('ground_truth/odom', FAULTS), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.step.dynamics_block:DynamicsBlock',
              'px4_sim_ros.model.body.integrators:DynamicsParameters',
-             (CLOCK, 'wind', FAULTS, COMMAND), previous=(FAULTS, COMMAND), held=('wind',),
+             (CLOCK, 'wind', FAULTS, COMMAND, COLLISION), previous=(FAULTS, COMMAND),
+             held=('wind',),
              node='px4_sim_ros.ros.nodes.dynamics:DynamicsNode'),
     NodeSpec('scenario', 'px4_sim_ros.step.scenario_block:ScenarioBlock',
              'px4_sim_ros.step.scenario_block:ScenarioParameters',
-             (CLOCK, 'ground_truth/odom', 'battery_state', AUTOPILOT_STATE),
+             (CLOCK, 'ground_truth/odom', 'battery_state', AUTOPILOT_STATE, COLLISION),
              previous=(AUTOPILOT_STATE,), held=('battery_state',), optional=True,
              beside='hil_bridge', node='px4_sim_ros.ros.nodes.scenario:ScenarioNode'),
     # After dynamics as the scenario: what dynamics uses a step later may not come in this one.
@@ -259,7 +269,7 @@ _OWN_BEFORE = 'pilot'
 # What it may use, and what of that holds until the next is due.
 _FOR_OWN = tuple(name for name, topic in TOPICS.items() if topic.publisher in {
     'wind', 'dynamics', 'scenario', *(kind for kind, spec in NODES.items() if spec.model)}
-    and topic.name not in (WAKE, 'joint_states', 'ground_truth/pose'))
+    and topic.name not in (WAKE, HULL, 'joint_states', 'ground_truth/pose'))
 _HELD = tuple({name for spec in NODES.values() for name in spec.held})
 
 

@@ -15,7 +15,7 @@ import typing
 from px4_sim_ros.jit.fast_namedtuple import fast_namedtuple
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.block import NO_OUTPUTS, Ahead, Block, Outputs
-from px4_sim_ros.step.graph import CLOCK, WAKE, qualified
+from px4_sim_ros.step.graph import CLOCK, HULL, WAKE, qualified
 from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
@@ -179,8 +179,7 @@ class Lane:
             if self.command.lacking:
                 return self._index > first
             taken = self.command.take()
-            if WAKE in taken:
-                self.values[WAKE] = taken[WAKE]
+            self.values.update({name: taken[name] for name in (WAKE, HULL) if name in taken})
         self.is_under_way = False
         return True
 

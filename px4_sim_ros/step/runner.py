@@ -15,58 +15,89 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.model.collisions import forces_n
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Ahead, Block
-from px4_sim_ros.step.graph import CLOCK, WAKE, WAKES, Graph, qualified
+from px4_sim_ros.step.graph import CLOCK, COLLISION, HULL, WAKE, WAKES, Graph, qualified
 from px4_sim_ros.step.lane import NO_NODES, Lane, Output, Wants
 from px4_sim_ros.step.presence import Change, PresenceSchedule
 from px4_sim_ros.step.slot import BlockSlot, StampSynchronizer
 
-# Hands the wakes of rotors from each vehicle to all others, where the clock is.
+# Hands what vehicles do to each other from each to all others, where the clock is.
 #
-# A step with this in it begins with the wakes of a period before. These were put out before the
-# command that ended their step, so no node waits for them; and because one place knows who was in
+# A step with this in it begins with what was a period before. That was put out before the
+# command that ended its step, so no node waits for it; and because one place knows who was in
 # the world then, all modes have the same bits.
 
 
-class WakeExchange:
-    """The last wakes of all vehicles."""
+class Exchange:
+    """The last wakes and hulls of all vehicles."""
 
-    def __init__(self, period_us: int) -> None:
-        self._period_us = period_us
+    def __init__(self, periods_us: typing.Mapping[str, int], world: WorldParameters) -> None:
+        """Begin before the run.
+
+        :param periods_us: of what is given, by topic
+        """
+        self._periods_us, self._world = periods_us, world
         self.reset()
 
     @classmethod
     def of(cls, graph: Graph, world: WorldParameters) -> typing.Self | None:
-        """Return that of a graph; None if it has no wakes, or a recording says what they are."""
-        topic = graph.topics.get(WAKES)
-        if topic is None or topic.publisher != 'manager':
-            return None
-        return cls(topic.period_us(world.step_us, world.periods_us))
+        """Return that of a graph; None if it has nothing, or a recording says what there is."""
+        periods_us = {
+            name: topic.period_us(world.step_us, world.periods_us) for name in _GIVEN
+            if (topic := graph.topics.get(name)) is not None and topic.publisher == 'manager'}
+        return cls(periods_us, world) if periods_us else None
 
     def reset(self) -> None:
         """Forget the run."""
-        self._last: dict[str, typing.Any] = {}       # by vehicle
+        self._last: dict[str, dict[str, typing.Any]] = {}       # by topic and vehicle
 
-    def take(self, time_us: int, lanes: typing.Iterable[Lane]) -> None:
-        """Take in the wakes of the vehicles that took part in a step that is complete."""
-        if is_due(time_us, self._period_us):
-            self._last = {lane.vehicle: lane.values[WAKE]
-                          for lane in lanes if WAKE in lane.values}
+    def take(self, time_us: int, lanes: typing.Sequence[Lane]) -> None:
+        """Take in what the vehicles put out that took part in a step that is complete."""
+        for name, period_us in self._periods_us.items():
+            taken = _GIVEN[name]
+            if is_due(time_us, period_us):
+                self._last[name] = {lane.vehicle: lane.values[taken]
+                                    for lane in lanes if taken in lane.values}
 
     def give(
         self, time_us: int, lanes: typing.Sequence[Lane],
-    ) -> dict[str, tuple[typing.Any, ...]]:
-        """Return by vehicle of a step that begins the wakes of all the others, if they are due."""
-        if not is_due(time_us, self._period_us):
-            return {}
-        # By name, since lanes stand in another order in each mode, and sums of floats have one.
-        there = sorted((lane.vehicle, self._last[lane.vehicle])
-                       for lane in lanes if lane.vehicle in self._last)
-        return {lane.vehicle: tuple(wake for vehicle, wake in there if vehicle != lane.vehicle)
-                for lane in lanes}
+    ) -> dict[str, dict[str, tuple[typing.Any, ...]]]:
+        """Return by vehicle of a step that begins, and by topic, what is due of all the others."""
+        found: dict[str, dict[str, tuple[typing.Any, ...]]] = {}
+        for name, period_us in self._periods_us.items():
+            if not is_due(time_us, period_us):
+                continue
+            last = self._last.get(name, {})
+            # By name, since lanes stand in another order in each mode, and sums of floats have one.
+            there = sorted((lane.vehicle, last[lane.vehicle])
+                           for lane in lanes if lane.vehicle in last)
+            for vehicle, value in self._shared(name, there, lanes):
+                found.setdefault(vehicle, {})[name] = value
+        return found
+
+    def _shared(
+        self, name: str, there: typing.Sequence[tuple[str, typing.Any]],
+        lanes: typing.Sequence[Lane],
+    ) -> typing.Iterator[tuple[str, tuple[typing.Any, ...]]]:
+        """Yield each vehicle with what it is given."""
+        if name == WAKES:
+            for lane in lanes:
+                yield lane.vehicle, tuple(
+                    wake for vehicle, wake in there if vehicle != lane.vehicle)
+            return
+        forces = forces_n([hull for _, hull in there], self._world.restitution,
+                          self._world.step_us / US_PER_S)
+        by_name = {there[i][0]: force for i, force in forces.items()}
+        for lane in lanes:
+            yield lane.vehicle, by_name.get(lane.vehicle, ())
+
+
+# What is given, and of what it is made.
+_GIVEN = {WAKES: WAKE, COLLISION: HULL}
 
 
 class Clock(typing.Protocol):
@@ -172,8 +203,8 @@ class Runner:
         self.presences = presences or PresenceSchedule()
         self.takes_steps_at_once = True
         """Whether nothing has to be done between two steps."""
-        self.wakes: WakeExchange | None = None
-        """Where the clock is, if the wakes of vehicles blow at others."""
+        self.exchange: Exchange | None = None
+        """Where the clock is, if vehicles blow at others or collide."""
         self.on_change: typing.Callable[[Change], None] = lambda change: None
         """Is called when a vehicle joins, and when one has left."""
         self.wants: Wants | None = None
@@ -192,8 +223,8 @@ class Runner:
         self._outbox: list[Output] = []
         self.time_us = 0
         """The time of the step that has begun last."""
-        if self.wakes is not None:
-            self.wakes.reset()
+        if self.exchange is not None:
+            self.exchange.reset()
         for lane in self.lanes.values():
             lane.reset(self.presences.begin_us(lane.vehicle))
 
@@ -241,7 +272,7 @@ class Runner:
 
     def _run_ahead(self, heard: typing.Container[str]) -> bool:
         """Let all take the next steps at once; return whether they have."""
-        if self.clock is None or self.wakes is not None or not self.takes_steps_at_once:
+        if self.clock is None or self.exchange is not None or not self.takes_steps_at_once:
             return False
         # Each second of simulated time is looked at by others.
         until_us = min(next_due_us(self.time_us - 1, US_PER_S), self.clock.latest_us)
@@ -341,13 +372,13 @@ class Runner:
 
     def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""
-        said: dict[str, dict[str, typing.Any]] = {}
+        said: typing.Mapping[str, typing.Mapping[str, typing.Any]] = {}
         if self.clock is not None:
             time_us = self.clock.begin()
             if time_us is None:
                 return False
             begun = self._present(time_us)
-            if self.wakes is not None or 'manager' in heard:
+            if self.exchange is not None or 'manager' in heard:
                 said = self._say(time_us, begun, heard)
         else:
             begun = self._next()
@@ -360,15 +391,14 @@ class Runner:
                 self.on_change(change)
             lane.begin(time_us)
             if said:
-                lane.values.update(said[lane.vehicle])
+                lane.values.update(said.get(lane.vehicle, {}))
         return True
 
     def _say(
         self, time_us: int, begun: list[Lane], heard: typing.Container[str],
-    ) -> dict[str, dict[str, typing.Any]]:
+    ) -> typing.Mapping[str, typing.Mapping[str, typing.Any]]:
         """Put out what comes from the clock; return by vehicle what is not the time itself."""
-        said = {} if self.wakes is None else {
-            vehicle: {WAKES: wakes} for vehicle, wakes in self.wakes.give(time_us, begun).items()}
+        said = {} if self.exchange is None else self.exchange.give(time_us, begun)
         if 'manager' in heard:
             outbox = self._outbox
             outbox.append(Output(time_us, 'manager', {CLOCK: time_us, **said.get('', {})}))
@@ -402,8 +432,8 @@ class Runner:
         if self.clock.speed_factor:
             self.flush()
         # Otherwise it leaves while the autopilot is about the next step.
-        if self.wakes is not None:
-            self.wakes.take(self.time_us, self._present(self.time_us))
+        if self.exchange is not None:
+            self.exchange.take(self.time_us, self._present(self.time_us))
         if self.on_places is not None:
             self.on_places([self.time_us], {
                 lane.vehicle: np.array([_place_of(lane)])
@@ -506,7 +536,7 @@ def run_groups(
     """Return a runner that has the blocks of vehicles, ready for the first step."""
     groups = list(groups)
     runner = Runner(port, clock, presences)
-    runner.wakes = WakeExchange.of(groups[0].graph, groups[0].world)
+    runner.exchange = Exchange.of(groups[0].graph, groups[0].world)
     runner.place_lanes([Lane(group.vehicle, _slots(group)) for group in groups])
     return runner
 

@@ -18,13 +18,15 @@ from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
-from px4_sim_ros.model.scenario.condition import Between
+from px4_sim_ros.model.rotation import matrix, to_world, total
+from px4_sim_ros.model.scenario.condition import Between, Is
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import Event, read_now
 from px4_sim_ros.model.scenario.situation import (
     BATTERY,
     CLEARANCE,
+    CONTACT,
     ESTIMATED,
     MOST_AWAITED,
     MOTION,
@@ -35,7 +37,7 @@ from px4_sim_ros.model.scene.meshes import clearance_of
 from px4_sim_ros.model.timebase import next_due_us
 from px4_sim_ros.model.truth import BatteryStatus, Truth
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
-from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
+from px4_sim_ros.step.graph import AUTOPILOT_STATE, COLLISION, FAULTS
 from px4_sim_ros.step.repeatability import FLOWN, NonRepeatability
 
 _UNKNOWN = AutopilotState()
@@ -66,7 +68,7 @@ class ScenarioBlock(Block):
         self._battery_period_us = configuration.world.periods_us['battery']
         self._subject = Subject(
             configuration.vehicle, configuration.graph.blocks, configuration.scene is not None,
-            configuration.graph.own)
+            configuration.graph.own, configuration.world.collisions)
         if self._scenario is not None:
             self._scenario.check(self._subject, f'scenario {self._scenario.name}')
         self._given: list[Event] = []      # by hand, that no step has seen yet
@@ -88,9 +90,12 @@ class ScenarioBlock(Block):
         self._gap: NonRepeatability | None = None
         self._seen = _UNKNOWN              # what the autopilot said of itself in the last step
         c = self.configuration
+        self._is_hit = False               # by another vehicle, in the last step
+        self._apart_m = None if c.scene is None else clearance_of(c.scene, 0.0)
         self.course = Course(
             self._scenario, self._report,
-            None if c.scene is None else clearance_of(c.scene, reach_m(c.vehicle)))
+            None if c.scene is None else clearance_of(c.scene, reach_m(c.vehicle)),
+            self._is_touching)
         for event in self._given:          # before it begins, or joins the world
             self._add(event)
 
@@ -101,6 +106,7 @@ class ScenarioBlock(Block):
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Return the actions in force; None if the scenario is over or the host holds the step."""
         self._given.clear()
+        self._is_hit = bool(inputs.get(COLLISION))
         faults = self.course.step(
             time_us, inputs['ground_truth/odom'], inputs.get('battery_state'),
             inputs.get(AUTOPILOT_STATE, _UNKNOWN))
@@ -114,6 +120,17 @@ class ScenarioBlock(Block):
         if self.on_judged is not None and not self._is_held:
             self.on_judged(self.course.situation)
         return None if self._is_held else {FAULTS: faults}
+
+    def _is_touching(self, truth: Truth) -> bool:
+        """Return whether the vehicle touches an object of the scene, or another vehicle."""
+        place, time_us, vehicle = truth.position_enu, truth.time_us, self.configuration.vehicle
+        points = vehicle.all_points_m
+        if self._is_hit or self._apart_m is None or not points or (
+                self._apart_m(place, time_us) > max(math.hypot(*point) for point in points)):
+            return self._is_hit
+        r = matrix(truth.attitude)
+        return any(self._apart_m(total(place, to_world(r, point)), time_us) < 0.0
+                   for point in points)
 
     # For steps that compiled code takes: see `link.hil.burst`.
 
@@ -129,7 +146,7 @@ class ScenarioBlock(Block):
             state._replace(moved_enu=None) == self._seen._replace(moved_enu=None))
         awaited = self.course.awaited
         return is_seen and len(awaited) <= MOST_AWAITED and not any(
-            isinstance(leaf, Between) and leaf.quantity in (*ESTIMATED, CLEARANCE)
+            isinstance(leaf, (Between, Is)) and leaf.quantity in (*ESTIMATED, CLEARANCE, CONTACT)
             for leaf in awaited)
 
     def next_act_us(self, due_us: int) -> int:

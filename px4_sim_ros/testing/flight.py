@@ -79,7 +79,7 @@ class Flight:
         configuration = self._spec.configuration
         self._subject = Subject(
             configuration.vehicle, configuration.graph.blocks, configuration.scene is not None,
-            configuration.graph.own)
+            configuration.graph.own, configuration.world.collisions)
         self._events: list[Event] = []
         self._expectations: list[Expectation] = []
         self._demands: list[Expectation] = []      # of the test, that no watch judges

@@ -357,7 +357,8 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, here, tmp_path):
     (['--fleet', 'trio', '--set', 'hil_bridge.instance=x'],
      "hil_bridge.instance = 'x': must be a whole number"),
     (['--fleet', 'duo'],
-     "fleet 'duo': there is no such fleet; there are downwash, meeting, mixed, trio")])
+     "fleet 'duo': there is no such fleet; there are collision, downwash, meeting,"
+     " mixed, trio")])
 def test_options_that_are_refused(words, sentence, here):
     refused = here('fly', *words)
     assert refused.returncode == 2

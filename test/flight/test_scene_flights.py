@@ -92,6 +92,23 @@ def test_what_moves_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance)
 
 
 @pytest.mark.process
+def test_propellers_break_in_all_modes_and_in_a_replay(tmp_path, instance):
+    """In the same step: as compiled code takes steps at once, and as messages go around."""
+    bags, _ = flown_in_all_modes(tmp_path, instance, '--scenario', 'propeller_breaks')
+    said = {mode: [(found.stamp.sec, found.stamp.nanosec, found.msg) for its in bag.messages()
+                   if its.topic == '/rosout' and ' touch' in (found := bag.decode(its)).msg]
+            for mode, bag in bags.items()}
+    assert said['core'] == said['composed'] == said['separate']
+    assert [text.partition(',')[0] for *_, text in said['core'] if 'rotor' in text] == [
+        f'rotor {number} has touched wall' for number in (1, 3)]
+    speeds = [message.velocity for message in (
+        bags['core'].decode(its) for its in bags['core'].messages()
+        if its.topic == 'joint_states')]
+    assert max(speeds[-1][0], speeds[-1][2]) < 10.0 < 100.0 < min(speeds[-1][1], speeds[-1][3])
+    replayed(tmp_path, 'core')
+
+
+@pytest.mark.process
 def test_an_export_leaves_out_octets(tmp_path, instance):
     write_scenario(tmp_path, SCENARIO)
     assert run('fly', '--mode', 'core', '--scenario', 'mine.yaml', '--record', 'bag',

@@ -83,11 +83,12 @@ OPTIONAL = [kind for kind, spec in graph.NODES.items() if spec.optional]
 
 def test_one_of_each_is_the_table():
     everything = graph.of_instances(
-        dict.fromkeys((*OPTIONAL, 'downwash', 'gnss_sky'), 1) | {'imu': 1})
+        dict.fromkeys((*OPTIONAL, 'downwash', 'collisions', 'gnss_sky'), 1) | {'imu': 1})
     assert everything.nodes == graph.NODES
     assert list(everything.topics) == list(graph.TOPICS)
     assert {name for name, topic in everything.topics.items() if topic != graph.TOPICS[name]} == {
-        'actuators/command', 'scenario/faults', 'wakes'}  # players publish them, if there are any
+        # Players publish them, if there are any.
+        'actuators/command', 'scenario/faults', 'wakes', 'collision'}
 
 
 def test_recorded_commands_take_the_place_of_the_bridge():

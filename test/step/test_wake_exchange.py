@@ -3,11 +3,13 @@
 """Each vehicle is given the wakes of the others of a period before, of those that are there."""
 import pytest
 
+from px4_sim_ros.model.collisions import Hull
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.graph import COMMAND, WAKE, WAKES
+from px4_sim_ros.step.graph import COLLISION, COMMAND, HULL, WAKE, WAKES
+from px4_sim_ros.step.lane import Lane
 from px4_sim_ros.step.presence import Change, Presence, PresenceSchedule
-from px4_sim_ros.step.runner import Group, WakeExchange, run_groups
+from px4_sim_ros.step.runner import Exchange, Group, run_groups
 
 STEP_US, PERIOD_US = 4000, 20_000
 
@@ -98,14 +100,36 @@ def test_the_order_of_the_vehicles_does_not_matter(fleet):
     assert given['b'][40_000] == ('a at 20000', 'c at 20000')
 
 
+def test_who_collides_gets_the_same_force_in_any_order():
+    """Of the state of the step before; what is far away gets none."""
+    configuration = load_configuration(None, {'': {'collisions': True}})
+    hulls = {'a': Hull((0.1, 0.2, 3.0), (1.0, 0.3, 0.0), 1.5, 0.4, 1900.0),
+             'b': Hull((0.7, 0.3, 3.1), (-1.0, 0.1, 0.0), 1.1, 0.3, 900.0),
+             'c': Hull((0.3, 0.7, 2.9), (0.0, -1.7, 0.2), 3.1, 0.4, 1700.0),
+             'd': Hull((9.0, 0.0, 3.0), (-1.0, 0.0, 0.0), 1.5, 0.4, 1900.0)}
+    found = []
+    for names in 'abcd', 'dcba', 'bdca':
+        lanes = [Lane(name) for name in names]
+        for lane in lanes:
+            lane.values[HULL] = hulls[lane.vehicle]
+        exchange = Exchange.of(configuration.graph, configuration.world)
+        assert not any(its[COLLISION] for its in exchange.give(4000, lanes).values())
+        exchange.take(4000, lanes)
+        found.append({name: exchange.give(8000, lanes)[name] for name in 'abcd'})
+    assert found[0] == found[1] == found[2]
+    assert found[0]['d'] == {COLLISION: ()} and all(found[0][name][COLLISION] for name in 'abc')
+    assert [sum(axis) for axis in zip(*(found[0][name][COLLISION] for name in 'abc'))] == (
+        pytest.approx([0.0, 0.0, 0.0], abs=1e-12))
+
+
 def test_without_it_there_is_nothing(fleet):
     configuration = load_configuration(None, {})
-    assert WakeExchange.of(configuration.graph, configuration.world) is None
+    assert Exchange.of(configuration.graph, configuration.world) is None
     assert not {WAKE, WAKES} & set(configuration.graph.topics)
     assert 'wind' not in configuration.graph.nodes
 
 
 def test_a_replay_has_those_of_the_recording(fleet):
     configuration = load_configuration(None, {'': {'downwash': True, 'commands': 'recording'}})
-    assert WakeExchange.of(configuration.graph, configuration.world) is None
+    assert Exchange.of(configuration.graph, configuration.world) is None
     assert configuration.graph.topics[WAKES].publisher == 'wake_player'

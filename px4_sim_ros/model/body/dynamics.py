@@ -23,6 +23,7 @@ from px4_sim_ros.model.body.motion_memory import (
     BUS_VOLTAGE,
     IN_VORTEX_RING,
     POSITION,
+    QW,
     RATE,
     ROTORS,
     VELOCITY,
@@ -47,6 +48,7 @@ from px4_sim_ros.model.body.scene_start import (
     velocities_of,
 )
 from px4_sim_ros.model.body.wheel_reader import WheelReader
+from px4_sim_ros.model.collisions import Hull
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import DivergedError, RunError
 from px4_sim_ros.model.frames import Quaternion, Vector
@@ -58,6 +60,7 @@ from px4_sim_ros.model.rotation import (
     multiply,
     to_body,
     to_world,
+    total,
 )
 from px4_sim_ros.model.sensors.noise import GaussMarkov, NoiseRows
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
@@ -124,7 +127,9 @@ class Dynamics:
         self._held = HeldInputs(
             memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
             no_anchors(len(self._plant.feet)),
-            no_touches(len(self._plant.feet), has_scene=self._plant.has_scene, time_us=begins_us))
+            no_touches(
+                len(self._plant.feet), has_scene=self._plant.has_scene, time_us=begins_us,
+                fragile=self._plant.rotors if parameters.propellers_break else None))
         self._held.references[:] = vehicle.rest
         self._bus = (0.0, 0.0)                 # voltage and current, with the last truth
         self.state = [
@@ -261,6 +266,7 @@ class Dynamics:
 
     def step(
         self, references: typing.Sequence[float], wind_enu: Vector = _NOTHING,
+        push_enu: Vector | None = None,
     ) -> Truth:
         """Advance by one step with references and wind held, and return the motion at its end.
 
@@ -268,12 +274,14 @@ class Dynamics:
             bus voltage, and of the motors, rad/s; angles of the servos, rad. What an actuator
             cannot reach is limited to what it can
         :param wind_enu: velocity of the air
+        :param push_enu: a force on the centre of mass in this step, N, on top of all others
         :raises RunError: a reference is not finite
         :raises DivergedError: the motion has left all bounds
         """
         if not math.isfinite(sum(references)):
             raise _not_finite(references)
-        self._hold(*wind_enu, *self.force_enu, *references)
+        force = self.force_enu if push_enu is None else total(self.force_enu, push_enu)
+        self._hold(*wind_enu, *force, *references)
         if self._is_in_vortex_ring:
             self._plant.rotors[:, SHAKING] = self.shaking.next()
         if self._adaptive is None:
@@ -300,6 +308,13 @@ class Dynamics:
     def substeps(self) -> tuple[float, int, bool]:
         """Their length (s), how many a step has, and whether they are those of `rk4`."""
         return self._of_a_step
+
+    def hull(self, radius_m: float) -> Hull:
+        """Return the sphere around the centre of mass that others collide with."""
+        x = self.state[:QW].tolist()
+        return Hull(tuple(x[POSITION]), tuple(x[VELOCITY]),
+                    float(self._plant.constants[0]['mass_kg']), radius_m,
+                    float(self._plant.constants[0]['stiffness_n_m']))
 
     def touches(self) -> list[Touch]:
         """Return the contacts with objects that have begun since the last call."""

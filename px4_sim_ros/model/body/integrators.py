@@ -223,6 +223,8 @@ class DynamicsParameters(Parameters):
     command_delay_us: int = parameter(
         'how late a command reaches motors and servos, to the nearest step', 'us', minimum=0,
         maximum=1_000_000)
+    propellers_break: bool = parameter(
+        'whether a rotor that turns and touches something in a scene is off for good')
     initial_charge: float = parameter(
         'share of its capacity in each pack at the start', minimum=0, maximum=1)
     start_east_m: float = parameter(

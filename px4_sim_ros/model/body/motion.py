@@ -20,6 +20,7 @@ from px4_sim_ros.model.body.battery import (
     pack_current_a,
     pack_rates,
 )
+from px4_sim_ros.model.body.breaking import break_rotors
 from px4_sim_ros.model.body.contact import contact_wrench, move_anchors
 from px4_sim_ros.model.body.felt import feel
 from px4_sim_ros.model.body.motion_memory import (
@@ -62,7 +63,7 @@ from px4_sim_ros.model.body.rotors import (
     spin_up,
     wrench,
 )
-from px4_sim_ros.model.body.scene_contact import move_touches, scene_wrench
+from px4_sim_ros.model.body.scene_contact import MOST_BEGUN, move_touches, scene_wrench
 from px4_sim_ros.model.body.surfaces import surface_wrench
 from px4_sim_ros.model.body.wheel_motion import turn_wheels
 from px4_sim_ros.model.environment import atmosphere, gravity
@@ -298,6 +299,10 @@ def project_state(x: np.ndarray, plant: Plant, held: HeldInputs, step_s: float) 
     if len(held.touches):
         move_touches(plant.constants, plant.feet, plant.shapes, plant.relief, plant.paths,
                      held.touches, (x[X], x[Y], x[Z]), r, x[first_actuator:], step_s)
+    if len(held.touches) > len(plant.feet) + 1 + MOST_BEGUN:
+        height = math.inf if has_map(plant.relief) else place[2]
+        break_rotors(plant.rotors, x[ROTORS:], plant.feet, plant.shapes, plant.relief,
+                     held.touches, (height, (turn[6], turn[7], turn[8])), (x[X], x[Y], x[Z]), r)
 
 
 @compiled

@@ -32,6 +32,7 @@ from px4_sim_ros.model.body.contact import (
     foot_force,
     held_stretch,
 )
+from px4_sim_ros.model.body.rotors import RADIUS as RADIUS_OF_ROTOR
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_body, to_world
 from px4_sim_ros.model.scene import height_map, meshes, shapes
@@ -81,18 +82,22 @@ COLUMNS = SLOTS + 2 * OF_SLOT
 # Columns of the row behind the points: where all shapes were looked at, how far from there what is
 # near by is all that can be met, how many shapes are, whether the height map is, and whether a mesh
 # is; how many integration steps there were since contacts were taken, and how many contacts have
-# begun; the time after the last step, and when all shapes were looked at (us); whether they stand.
+# begun; the time after the last step, and when all shapes were looked at (us); whether they stand;
+# how far rotors that may break reach, m.
 (
     LOOKED_X, LOOKED_Y, LOOKED_Z, VALID_M, COUNT, IS_MAP_NEAR, IS_MESH_NEAR, STEPS, BEGUN, TIME_US,
-    LOOKED_US, ARE_HELD,
-) = range(12)
+    LOOKED_US, ARE_HELD, ROTORS_REACH_M,
+) = range(13)
 # In place of the number of a shape near by: whether they are stands so far after COUNT.
 _MAP, _MESH = -1, -2
 # Columns of the rows behind that, one for each contact with a shape that no point was in: in which
 # of the steps it began, the shape, where (ENU, m), and how far the point has moved in that step, m.
 IN_STEP, OF_SHAPE, AT_X, AT_Y, AT_Z, MOVED_M = range(6)
 MOST_BEGUN = 16
-"""Contacts that begin between two times at which they are taken: further ones are not noted."""
+"""Contacts that begin between two times at which they are taken: further ones are not noted.
+
+A row for each rotor that may break follows, see `breaking`.
+"""
 
 _LOOK_M = 2.0
 """What is no farther away is near by; half of it is for what a vehicle moves in a step."""
@@ -113,9 +118,12 @@ def contact_rows(things: typing.Iterable[shapes.Shape]) -> np.ndarray:
 
 
 def touched_names(scene: Scene) -> list[str]:
-    """Return the names of what points can be in, as they are numbered: shapes, then all objects."""
-    return ([its.name for its in shapes.shapes_of(scene)]
-            + [its.name for its in scene.objects])
+    """Return the names of what points can be in, as they are numbered: shapes, then all objects.
+
+    The last one, of the number -1, is the ground, which only rotors touch.
+    """
+    return [*(its.name for its in shapes.shapes_of(scene)),
+            *(its.name for its in scene.objects), 'the ground']
 
 
 class Touch(typing.NamedTuple):
@@ -125,13 +133,15 @@ class Touch(typing.NamedTuple):
     name: str              # of the object
     place_enu: Vector
     speed_m_s: float       # of the point that touches it
+    rotor: int = 0         # that breaks by it, from 1 on; 0: it is none
 
     @property
     def text(self) -> str:
         """What has happened, for the user."""
         east, north, up = self.place_enu
-        return (f'touches {self.name} with {self.speed_m_s:.2f} m/s, {north:.2f} m north,'
-                f' {east:.2f} m east, {up:.2f} m up')
+        what = (f'rotor {self.rotor} has touched {self.name}, and is off' if self.rotor
+                else f'touches {self.name} with {self.speed_m_s:.2f} m/s')
+        return f'{what}, {north:.2f} m north, {east:.2f} m east, {up:.2f} m up'
 
 
 class Touches:
@@ -147,7 +157,10 @@ class Touches:
         :param names: of the objects
         :param substep_s: length of an integration step, s; a step has so many of them
         """
-        self._head, self._begun = touches[points], touches[points + 1:]
+        first = points + 1 + MOST_BEGUN
+        self._head, self._begun, self._broken = (
+            touches[points], touches[points + 1:first], touches[first:])
+        self._rotors: set[int] = set()         # that are known to be broken
         self._names, self._substep_s, self._substeps = names, substep_s, substeps
         self._last_us: dict[str, int] = {}
         self.take(0, 0)
@@ -159,25 +172,42 @@ class Touches:
         """
         head, found = self._head, []
         steps = round(head[STEPS])
-        for row in self._begun[:round(head[BEGUN])].tolist():
+
+        def touch_of(row: list[float], rotor: int = 0) -> Touch:
             ago = (steps - round(row[IN_STEP])) // self._substeps
-            touch = Touch(time_us - ago * step_us, self._names[round(row[OF_SHAPE])],
-                          (row[AT_X], row[AT_Y], row[AT_Z]), row[MOVED_M] / self._substep_s)
+            return Touch(time_us - ago * step_us, self._names[round(row[OF_SHAPE])],
+                         (row[AT_X], row[AT_Y], row[AT_Z]), row[MOVED_M] / self._substep_s, rotor)
+
+        for row in self._begun[:round(head[BEGUN])].tolist():
+            touch = touch_of(row)
             last_us = self._last_us.get(touch.name)
             self._last_us[touch.name] = touch.time_us
             if last_us is None or touch.time_us - last_us > _BOUNCE_US:
                 found.append(touch)
+        for i, row in enumerate(self._broken.tolist()):
+            if i not in self._rotors and not math.isnan(row[IN_STEP]):
+                self._rotors.add(i)
+                found.append(touch_of(row, i + 1))
         head[STEPS] = head[BEGUN] = 0.0
-        return found
+        return sorted(found, key=lambda touch: touch.time_us)
 
 
-def no_touches(points: int, *, has_scene: bool, time_us: int = 0) -> np.ndarray:
-    """Return the record of points that touch nothing at a time; without a scene it is empty."""
+def no_touches(
+    points: int, *, has_scene: bool, time_us: int = 0, fragile: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the record of points that touch nothing at a time; without a scene it is empty.
+
+    :param fragile: the table of rotors that break when they touch something; None: none does
+    """
     if not has_scene:
         return np.zeros((0, COLUMNS))
-    found = np.full((points + 1 + MOST_BEGUN, COLUMNS), math.nan)
+    rotors = 0 if fragile is None else len(fragile)
+    found = np.full((points + 1 + MOST_BEGUN + rotors, COLUMNS), math.nan)
     found[points, VALID_M], found[points, COUNT:] = -1.0, 0.0
     found[points, TIME_US] = time_us
+    if fragile is not None and rotors:
+        found[points, ROTORS_REACH_M] = float(
+            (np.linalg.norm(fragile[:, :3], axis=1) + fragile[:, RADIUS_OF_ROTOR]).max())
     return found
 
 
@@ -218,7 +248,7 @@ def scene_wrench(
                 points, i, rows, relief, touches, k, point, ahead_s)
             if depth <= 0.0:
                 continue
-            turn = _axes((nx, ny, nz))
+            turn = surface_axes((nx, ny, nz))
             passing = (velocity[0] + wy * rz - wz * ry, velocity[1] + wz * rx - wx * rz,
                        velocity[2] + wx * ry - wy * rx)
             yaw_rate = rate_flu[2]
@@ -261,7 +291,8 @@ def move_touches(
         if len(paths):
             move_shapes(rows, paths, touches[near, TIME_US])
             touches[near, LOOKED_US] = touches[near, TIME_US]
-        _look_about(rows, relief, touches, near, position, constants[0].size_m)
+        _look_about(rows, relief, touches, near, position,
+                    max(constants[0].size_m, touches[near, ROTORS_REACH_M]))
     count = int(touches[near, COUNT])
     if _is_alone(touches, near):
         return
@@ -287,7 +318,7 @@ def move_touches(
                 at = _taken(touches, i, shape, face)
             if at < 0:
                 continue
-            turn = _axes((nx, ny, nz))
+            turn = surface_axes((nx, ny, nz))
             stretch = _stretch(touches, i, at, rows, shape, turn, point)
             if math.isnan(stretch[0]):
                 stretch = 0.0, 0.0
@@ -637,7 +668,7 @@ def _stretch(
 
 
 @compiled
-def _axes(normal: Vector) -> tuple[float, ...]:
+def surface_axes(normal: Vector) -> tuple[float, ...]:
     """Return the rotation from axes whose z is a normal into ENU, nine numbers, row by row.
 
     Of level ground they are those of the world (Duff and others, 2017: Building an orthonormal

@@ -31,6 +31,7 @@ class Subject(typing.NamedTuple):
     blocks: typing.Collection[str]         # of the graph
     has_scene: bool = False
     added: typing.Collection[str] = ()     # those of the blocks that are the user's
+    collides: bool = False                 # with others
 
 
 class ActionContext(typing.NamedTuple):

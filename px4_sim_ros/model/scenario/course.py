@@ -29,14 +29,16 @@ class Course:
     def __init__(
         self, scenario: Scenario | None, report: typing.Callable[[Happening], None],
         clear_m: typing.Callable[[Vector, int], float] | None = None,
+        is_touching: typing.Callable[[Truth], bool] = lambda truth: False,
     ) -> None:
         """Begin before the first step.
 
         :param scenario: None: nothing happens by itself, and it has no end
         :param report: called with what is done
         :param clear_m: see `Situation`; None: there is no scene
+        :param is_touching: see `Situation`
         """
-        self._report, self._clear_m = report, clear_m
+        self._report, self._clear_m, self._is_touching = report, clear_m, is_touching
         self._is_endless, scenario = scenario is None, scenario or Scenario('')
         self._pending = list(scenario.events)
         self._end: End | None = scenario.end
@@ -77,7 +79,8 @@ class Course:
         """Return the actions in force from this time on."""
         self._start_enu = self._start_enu or truth.position_enu
         situation = self.situation = Situation(
-            time_us, truth, self._start_enu, battery, autopilot, self._begun_us, self._clear_m)
+            time_us, truth, self._start_enu, battery, autopilot, self._begun_us, self._clear_m,
+            self._is_touching)
         self._end_what_is_over(time_us)
         for answer in autopilot.answers:
             self._take(answer, time_us)

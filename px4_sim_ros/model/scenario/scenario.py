@@ -18,9 +18,9 @@ from px4_sim_ros.model.faults.actions import (
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.own_blocks import Entry, read_entries
 from px4_sim_ros.model.parameters import list_of, mapping_of, number
-from px4_sim_ros.model.scenario.condition import Between, Condition, read_condition
+from px4_sim_ros.model.scenario.condition import Between, Condition, Is, read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation, time_us
-from px4_sim_ros.model.scenario.situation import CLEARANCE
+from px4_sim_ros.model.scenario.situation import CLEARANCE, CONTACT
 from px4_sim_ros.model.timebase import US_PER_S
 
 _EVENT_KEYS = 'name', 'at_s', 'when', 'for_s', 'refused'
@@ -97,11 +97,13 @@ class Scenario:
                                  ' would not end if what it waits for does not come')
         for event in self.events:
             event.action.check(f'{file}: event {event.name}', subject)
-        if not subject.has_scene and any(
-                isinstance(leaf, Between) and leaf.quantity == CLEARANCE
-                for condition in self._conditions() for leaf in condition.leaves()):
-            raise ParameterError(f'{file}: {CLEARANCE}: there is no scene; name one, as in'
-                                 ' scene: street')
+        asked = {leaf.quantity for condition in self._conditions() for leaf in condition.leaves()
+                 if isinstance(leaf, (Between, Is))}
+        for name in (CLEARANCE, CONTACT):
+            if name in asked and not (subject.has_scene or (
+                    name == CONTACT and subject.collides)):
+                raise ParameterError(f'{file}: {name}: there is no scene; name one, as in'
+                                     ' scene: street')
 
     def _conditions(self) -> typing.Iterator[Condition]:
         found = [event.when for event in self.events]

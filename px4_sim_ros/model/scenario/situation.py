@@ -45,6 +45,8 @@ class Situation(typing.NamedTuple):
     begun_us: typing.Mapping[str, int]             # when events have begun, by name
     clear_m: typing.Callable[[Vector, int], float] | None = None
     """Returns how far the nearest object of the scene is from a vehicle at a place and a time."""
+    is_touching: typing.Callable[[Truth], bool] = lambda truth: False
+    """Returns whether the vehicle touches an object of the scene, or another vehicle."""
 
     @property
     def height_m(self) -> float:
@@ -131,10 +133,13 @@ MOST_AWAITED = 32
 ESTIMATED = 'estimated_height_m', 'estimate_error_m'
 BATTERY = 'charge', 'voltage_v'
 
+CONTACT = 'contact'
 FLAGS: dict[str, tuple[str, typing.Callable[[Situation], bool]]] = {
     'armed': ('the autopilot is armed', lambda s: s.autopilot.armed),
     'landed': ('the autopilot takes the vehicle for landed', lambda s: s.autopilot.landed),
     'failsafe': ('the autopilot is in a failsafe', lambda s: s.autopilot.failsafe),
     'flown': ('the mission was flown to its end',
               lambda s: s.autopilot.is_over and not s.autopilot.failure),
+    CONTACT: ('feet, wheels or hull are in an object of the scene, or another vehicle pushes'
+              ' (`collisions`)', lambda s: s.is_touching(s.truth)),
 }

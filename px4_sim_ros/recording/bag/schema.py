@@ -57,7 +57,7 @@ def decode(data: bytes, type_name: str) -> typing.Any:
     return _store().deserialize_cdr(data, type_name)
 
 
-VERSION = 8
+VERSION = 9
 # Recordings of these versions are read as well: since then only these topics mean more or else.
 CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  2: frozenset({graph.FAULTS, graph.AUTOPILOT_STATE}),
@@ -66,7 +66,8 @@ CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  4: frozenset({graph.WAKE, graph.WAKES}),
                  5: frozenset({'joint_states'}),
                  6: frozenset({'gps/fix', 'gps/vel', 'battery_state', graph.AUTOPILOT_STATE}),
-                 7: frozenset({'gps/sky'})}
+                 7: frozenset({'gps/sky'}),
+                 8: frozenset({graph.HULL, graph.COLLISION})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:

@@ -22,7 +22,7 @@ from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
 from px4_sim_ros.step.graph_vehicles import GraphVehicle
-from px4_sim_ros.step.runner import WakeExchange
+from px4_sim_ros.step.runner import Exchange
 from px4_sim_ros.step.slot import StampSynchronizer, inputs_of
 
 
@@ -44,7 +44,7 @@ class ClockDriver:
         first = members[0]
         # The clock is of no vehicle; all have the same.
         self._host.configure(first.graph, first.world)
-        self._host.runner.wakes = WakeExchange.of(first.graph, first.world)
+        self._host.runner.exchange = Exchange.of(first.graph, first.world)
         for member in members:
             self._vehicles.append(member.vehicle)
             self._host.configure(member.graph, member.world, member.vehicle)
