@@ -60,7 +60,7 @@ def test_with_px4(tmp_path, vehicle):
     folder = re.search(r'PX4 runs in (\S+);', printed).group(1)
     console = (pathlib.Path(folder) / 'px4.log').read_text(errors='replace')
     assert 'Ready for takeoff!' in console
-    assert complaints(console, is_repeatable=summary['repeatable']) == []
+    assert complaints(console) == []
 
 
 # NAV_ACC_RAD of the airframes, and a step of the way.
