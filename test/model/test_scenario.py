@@ -9,6 +9,7 @@ import pathlib
 import pytest
 
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.faults.actions import ACTIONS
 from px4_sim_ros.model.scenario.condition import read_condition, rounded
 from px4_sim_ros.model.scenario.course import Course
@@ -378,6 +379,25 @@ def test_a_flight_with_a_time_of_its_end_goes_on_until_then():
     _, _, course = flown(climb, [], end={'at_s': 65, 'when': {'height_m': {'above': 1000}}},
                          seconds=70.0, autopilot=lambda: AutopilotState(is_over=True))
     assert course.situation.time_us == 65_000_000
+
+
+@pytest.mark.parametrize(('condition', 'has_scene', 'collides', 'allowed'), [
+    ({'contact': True}, False, False, False), ({'contact': True}, True, False, True),
+    ({'contact': False}, False, True, True),
+    ({'clearance_m': {'below': 1}}, False, True, False)])
+def test_what_can_be_touched_has_to_be_there(condition, has_scene, collides, allowed):
+    """Objects of a scene, or others of a fleet that collide."""
+    scenario = Scenario.from_mapping('test', 'test', {
+        'expect': [{'never': condition}], 'end': {'at_s': 1}})
+    subject = Subject(None, ('pilot',), has_scene, collides=collides)
+    if allowed:
+        scenario.check(subject, 'test')
+        return
+    with pytest.raises(ParameterError) as refused:
+        scenario.check(subject, 'test')
+    name, = condition
+    assert str(refused.value) == (
+        f'test: {name}: there is no scene; name one, as in scene: street')
 
 
 # Those of a link are given by name in the words of their tests.
