@@ -26,7 +26,7 @@ from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.spec.ros_environment import ros_environment
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
-INSTANCE = 6
+INSTANCE, OTHER_INSTANCE = 6, 7
 AWAITED = 'offboard_control_mode,trajectory_setpoint'
 STEP_US = 4000
 # Without the compilation of px4_msgs, whose time is not that of a test.
@@ -140,15 +140,17 @@ def ended(node):
         return node.communicate()[0]
 
 
-OF_INSTANCE = '-r', f'__ns:=/px4_{INSTANCE}', '-p', f'system:={1 + INSTANCE}'
+def of_instance(instance):
+    """Return arguments of a node that flies this PX4."""
+    return '-r', f'__ns:=/px4_{instance}', '-p', f'system:={1 + instance}'
 
 
 @contextlib.contextmanager
-def offboard(messages, environment, *program, arguments=OF_INSTANCE):
-    """Run a node with px4_msgs."""
+def offboard(messages, environment, *program, arguments=()):
+    """Run a node with px4_msgs; without arguments it flies the first PX4."""
     node = subprocess.Popen(
-        [sys.executable, *program, '--ros-args', *arguments], text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [sys.executable, *program, '--ros-args', *(arguments or of_instance(INSTANCE))],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=environment | {'PYTHONPATH': os.pathsep.join(
             [str(messages), os.environ.get('PYTHONPATH', '')])})
     try:
@@ -197,8 +199,8 @@ def fly(messages, tmp_path, monkeypatch):
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_the_flight_of_an_ordinary_node_repeats_in_each_mode_and_at_each_speed(fly):
-    flights = [fly('--px4-topics', AWAITED, '--mode', mode, *words) for mode, *words in (
-        ('core',), ('composed',), ('separate',), ('composed', '--speed-factor', '3'))]
+    flights = [fly('--px4-topics', AWAITED, '--mode', mode, '--speed-factor', speed)
+               for speed in ('max', '3') for mode in ('core', 'composed', 'separate')]
     assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
     assert len({its['fingerprint'] for its in flights}) == 1
     assert 5.0 < flights[0]['max_altitude_m'] < 6.0
@@ -354,6 +356,33 @@ def test_two_px4s_have_their_own_topics_and_repeat(tmp_path):
     assert len({its['fingerprint'] for its in found}) == 1
     for bag in vehicles_of(tmp_path / 'bag0'):
         assert len(read_table(bag, 'fmu/out/vehicle_odometry')['timestamp']) > 500
+
+
+@pytest.mark.process
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_two_nodes_fly_two_px4s_in_one_lockstep_and_repeat(messages, tmp_path):
+    fleet, found = tmp_path / 'pair.yaml', []
+    scenario = str(EXAMPLES / 'px4_offboard.yaml')
+    fleet.write_text(json.dumps({'vehicles': [
+        {'namespace': f'px4_{instance}', 'scenario': scenario, 'start': {'east_m': east_m}}
+        for instance, east_m in ((INSTANCE, 0.0), (OTHER_INSTANCE, 20.0))]}))
+    with domain_claim.choose():
+        environment = os.environ | ros_environment()
+        for mode in 'core', 'composed':
+            summary = tmp_path / f'{mode}.json'
+            with contextlib.ExitStack() as nodes:
+                for instance in INSTANCE, OTHER_INSTANCE:
+                    nodes.enter_context(offboard(
+                        messages, environment, EXAMPLES / 'px4_offboard.py',
+                        arguments=of_instance(instance)))
+                result = run('fly', '--fleet', fleet, '--mode', mode, '--autopilot', 'px4',
+                             '--px4-schedule', 'repeatable', '--px4-topics', AWAITED, '--summary',
+                             summary)
+            assert result.returncode == 0, result.stdout + result.stderr
+            found.append(json.loads(summary.read_text()))
+    assert not any(its['not_repeatable_because'] for its in found), found
+    assert len({its['fingerprint'] for its in found}) == 1
 
 
 @needs_workspace
