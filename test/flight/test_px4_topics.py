@@ -28,6 +28,8 @@ from px4_sim_ros.spec.ros_environment import ros_environment
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
 INSTANCE, OTHER_INSTANCE = 6, 7
 AWAITED = 'offboard_control_mode,trajectory_setpoint'
+ANSWERING = ','.join(f'{name}:vehicle_odometry' for name in (
+    'offboard_control_mode', 'vehicle_attitude_setpoint_v1'))
 STEP_US = 4000
 # Without the compilation of px4_msgs, whose time is not that of a test.
 pytestmark = pytest.mark.timeout(400, func_only=True)
@@ -211,10 +213,8 @@ def test_the_flight_of_an_ordinary_node_repeats_in_each_mode_and_at_each_speed(f
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_a_controller_that_answers_px4_repeats(fly):
-    flights = [fly('--mode', mode, '--px4-topics', ','.join(
-        f'{name}:vehicle_odometry' for name in (
-            'offboard_control_mode', 'vehicle_attitude_setpoint_v1')), example='px4_attitude')
-        for mode in ('core', 'composed')]
+    flights = [fly('--mode', mode, '--px4-topics', ANSWERING, example='px4_attitude')
+               for mode in ('core', 'composed')]
     assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
     assert len({its['fingerprint'] for its in flights}) == 1
     assert all(verdict['holds'] for its in flights for verdict in its['expectations'])
@@ -292,9 +292,11 @@ def test_each_message_of_px4_has_the_time_of_a_step_and_joins_with_the_truth(fly
 @pytest.mark.px4
 @NEEDS_FIFO
 @pytest.mark.long
-def test_at_real_time_and_slower_it_is_the_same_flight(fly):
-    flights = [fly('--px4-topics', AWAITED, '--mode', 'composed', '--speed-factor', speed)
-               for speed in ('0.5', '1', 'max')]
+@pytest.mark.parametrize('example, topics', [
+    ('px4_offboard', AWAITED), ('px4_attitude', ANSWERING)])
+def test_at_real_time_and_slower_it_is_the_same_flight(example, topics, fly):
+    flights = [fly('--px4-topics', topics, '--mode', 'composed', '--speed-factor', speed,
+                   example=example) for speed in ('0.5', '1', '5', 'max')]
     assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
     assert len({its['fingerprint'] for its in flights}) == 1
 
