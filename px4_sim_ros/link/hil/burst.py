@@ -349,6 +349,10 @@ class Bursts:
                 slot for slot in cast.late if slot in self._called_before_us
                 and n[code.ENDED] in (code.UNSENT, code.STOPPED)
                 and is_due(n[code.TIME_US], slot.period_us)], False)
+        elif n[code.HOLDS_LAST] and n[code.BEFORE_US] == n[code.TIME_US]:
+            # The pilot has had news within the steps, and is not called in one that is held.
+            plan = plan._replace(beside=[slot for slot in cast.beside if (
+                slot in plan.beside or slot is self._given.within)])
         try:
             return Burst(self, self._given.time_us, plan)
         except Exception:
