@@ -26,8 +26,10 @@ from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.spec.ros_environment import ros_environment
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
-INSTANCE = 6
+INSTANCE, OTHER_INSTANCE = 6, 7
 AWAITED = 'offboard_control_mode,trajectory_setpoint'
+ANSWERING = ','.join(f'{name}:vehicle_odometry' for name in (
+    'offboard_control_mode', 'vehicle_attitude_setpoint_v1'))
 STEP_US = 4000
 # Without the compilation of px4_msgs, whose time is not that of a test.
 pytestmark = pytest.mark.timeout(400, func_only=True)
@@ -140,15 +142,17 @@ def ended(node):
         return node.communicate()[0]
 
 
-OF_INSTANCE = '-r', f'__ns:=/px4_{INSTANCE}', '-p', f'system:={1 + INSTANCE}'
+def of_instance(instance):
+    """Return arguments of a node that flies this PX4."""
+    return '-r', f'__ns:=/px4_{instance}', '-p', f'system:={1 + instance}'
 
 
 @contextlib.contextmanager
-def offboard(messages, environment, *program, arguments=OF_INSTANCE):
-    """Run a node with px4_msgs."""
+def offboard(messages, environment, *program, arguments=()):
+    """Run a node with px4_msgs; without arguments it flies the first PX4."""
     node = subprocess.Popen(
-        [sys.executable, *program, '--ros-args', *arguments], text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [sys.executable, *program, '--ros-args', *(arguments or of_instance(INSTANCE))],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=environment | {'PYTHONPATH': os.pathsep.join(
             [str(messages), os.environ.get('PYTHONPATH', '')])})
     try:
@@ -209,10 +213,8 @@ def test_the_flight_of_an_ordinary_node_repeats_in_each_mode_and_at_each_speed(f
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_a_controller_that_answers_px4_repeats(fly):
-    flights = [fly('--mode', mode, '--px4-topics', ','.join(
-        f'{name}:vehicle_odometry' for name in (
-            'offboard_control_mode', 'vehicle_attitude_setpoint_v1')), example='px4_attitude')
-        for mode in ('core', 'composed')]
+    flights = [fly('--mode', mode, '--px4-topics', ANSWERING, example='px4_attitude')
+               for mode in ('core', 'composed')]
     assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
     assert len({its['fingerprint'] for its in flights}) == 1
     assert all(verdict['holds'] for its in flights for verdict in its['expectations'])
@@ -290,9 +292,11 @@ def test_each_message_of_px4_has_the_time_of_a_step_and_joins_with_the_truth(fly
 @pytest.mark.px4
 @NEEDS_FIFO
 @pytest.mark.long
-def test_at_real_time_and_slower_it_is_the_same_flight(fly):
-    flights = [fly('--px4-topics', AWAITED, '--mode', 'composed', '--speed-factor', speed)
-               for speed in ('0.5', '1', 'max')]
+@pytest.mark.parametrize('example, topics', [
+    ('px4_offboard', AWAITED), ('px4_attitude', ANSWERING)])
+def test_at_real_time_and_slower_it_is_the_same_flight(example, topics, fly):
+    flights = [fly('--px4-topics', topics, '--mode', 'composed', '--speed-factor', speed,
+                   example=example) for speed in ('0.5', '1', '5', 'max')]
     assert not any(reasons := [its['not_repeatable_because'] for its in flights]), reasons
     assert len({its['fingerprint'] for its in flights}) == 1
 
@@ -354,6 +358,33 @@ def test_two_px4s_have_their_own_topics_and_repeat(tmp_path):
     assert len({its['fingerprint'] for its in found}) == 1
     for bag in vehicles_of(tmp_path / 'bag0'):
         assert len(read_table(bag, 'fmu/out/vehicle_odometry')['timestamp']) > 500
+
+
+@pytest.mark.process
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_two_nodes_fly_two_px4s_in_one_lockstep_and_repeat(messages, tmp_path):
+    fleet, found = tmp_path / 'pair.yaml', []
+    scenario = str(EXAMPLES / 'px4_offboard.yaml')
+    fleet.write_text(json.dumps({'vehicles': [
+        {'namespace': f'px4_{instance}', 'scenario': scenario, 'start': {'east_m': east_m}}
+        for instance, east_m in ((INSTANCE, 0.0), (OTHER_INSTANCE, 20.0))]}))
+    with domain_claim.choose():
+        environment = os.environ | ros_environment()
+        for mode in 'core', 'composed':
+            summary = tmp_path / f'{mode}.json'
+            with contextlib.ExitStack() as nodes:
+                for instance in INSTANCE, OTHER_INSTANCE:
+                    nodes.enter_context(offboard(
+                        messages, environment, EXAMPLES / 'px4_offboard.py',
+                        arguments=of_instance(instance)))
+                result = run('fly', '--fleet', fleet, '--mode', mode, '--autopilot', 'px4',
+                             '--px4-schedule', 'repeatable', '--px4-topics', AWAITED, '--summary',
+                             summary)
+            assert result.returncode == 0, result.stdout + result.stderr
+            found.append(json.loads(summary.read_text()))
+    assert not any(its['not_repeatable_because'] for its in found), found
+    assert len({its['fingerprint'] for its in found}) == 1
 
 
 @needs_workspace
