@@ -341,11 +341,6 @@ class Bursts:
             self.pass_reports()
             self._raise_failure()
             return None
-        within = self._given.within
-        if plan.beside and within not in plan.beside and n[code.BEFORE_US] == n[code.TIME_US]:
-            # What it was sent within the steps lets it act in the last one, which was held.
-            plan = plan._replace(beside=[
-                slot for slot in cast.beside if slot is within or slot in plan.beside])
         if n[code.ENDED] == code.MET:
             plan = _Plan(n[code.BEGUN], [], [], True, stops_at_motion=True)
         elif n[code.BEGUN] < plan.steps:
