@@ -44,16 +44,14 @@ def test_a_user_without_priority_is_given_the_line(found, monkeypatch):
     assert findings['priority']['advice'].startswith('allow it rtprio')
 
 
-def test_a_port_that_is_taken_is_named(found):
-    with socket.socket() as holder:
-        try:
-            holder.bind(('127.0.0.1', 4560))
-            holder.listen()
-        except OSError:
-            pass                                        # another flight has it
+def test_a_port_that_is_taken_is_named(found, monkeypatch):
+    with socket.create_server(('127.0.0.1', 0)) as holder:
+        port = holder.getsockname()[1]
+        # Not that of instance 0, which the flights of other tests may just have found free.
+        monkeypatch.setattr('px4_sim_ros.flight.autopilots.port_of', lambda instance: port)
         _, findings = found()
     assert findings['ports']['state'] == doctor.LACKS
-    assert 'TCP port 4560 is taken by' in findings['ports']['found']
+    assert f'TCP port {port} is taken by' in findings['ports']['found']
 
 
 def test_a_px4_that_is_named_has_to_fly(found, monkeypatch, tmp_path):
