@@ -23,7 +23,8 @@ from px4_sim_ros.model.truth import Truth
 # A sensor's sample is the mean since the one before. A harmonic n turns by x = n w h meanwhile;
 # its mean is its value x/2 earlier, times sin(x/2) / (x/2).
 
-_ROWS_AHEAD = 256
+# Two seconds of steps of 4 ms: steps that compiled code takes at once are not cut by their end.
+_ROWS_AHEAD = 500
 
 HARMONICS = 3
 ACCELERATION, RATE = 2, 1
