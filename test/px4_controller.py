@@ -30,6 +30,13 @@ FIRST = ['sh', '-c', 'echo -20 >/proc/self/autogroup; exec nice -n -20 "$@"', 'f
 """Words before a command that has to keep real time, in a session of its own."""
 
 
+def on_cores(*, of_board):
+    """Return words before a command: a board has a processor of its own, which is the last core."""
+    *others, last = sorted(os.sched_getaffinity(0))
+    cores = [last] if of_board else others
+    return ['taskset', '--cpu-list', ','.join(map(str, cores))] if others else []
+
+
 def with_clock(runs_s):
     """Return words before a PX4 whose clock begins at a time, as that of a board at 0."""
     words = ['unshare', '--fork', '--time', '--monotonic', f'{runs_s - int(time.monotonic())}']
@@ -215,8 +222,8 @@ def controller(folder, instance, cable, runs_s=0, **parameters):
     console = folder / 'console'
     with console.open('wb') as output:
         process = subprocess.Popen(
-            [*FIRST, *with_clock(runs_s), BUILD / 'bin' / 'px4', '-d', '-i', str(instance), '-s',
-             script, BUILD / 'etc'],
+            [*FIRST, *on_cores(of_board=True), *with_clock(runs_s), BUILD / 'bin' / 'px4', '-d',
+             '-i', str(instance), '-s', script, BUILD / 'etc'],
             cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             start_new_session=True)
         try:

@@ -12,7 +12,7 @@ import time
 import px4_controller
 import pytest
 from commands import command, wait_for_line, write_long_hover
-from px4_controller import FIRST, NEEDS_NO_LOCKSTEP, Cable
+from px4_controller import FIRST, NEEDS_NO_LOCKSTEP, Cable, on_cores
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.link.hil.board import names, wrong
@@ -40,8 +40,8 @@ SCENARIO = {
 @contextlib.contextmanager
 def flying(cable, *words):
     process = subprocess.Popen(
-        [*FIRST, *command('fly', '--mode', 'core', '--autopilot', cable.name, '--instance',
-                          INSTANCE, *words)],
+        [*FIRST, *on_cores(of_board=False), *command(
+            'fly', '--mode', 'core', '--autopilot', cable.name, '--instance', INSTANCE, *words)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
         yield process
@@ -98,7 +98,7 @@ def test_no_period_is_missed(tmp_path):
     print('', *(f'{key} {summary[key]}' for key in ('landed', 'sim_time_s', 'real_time_factor',
                                                     'misses', 'unanswered', *FIGURES)), sep='\n')
     assert summary['landed'] and summary['sim_time_s'] > duration_s
-    assert summary['missed_periods'] == '0'
+    assert summary['missed_periods'] == '0', said
 
 
 class Station:

@@ -28,6 +28,7 @@ from px4_sim_ros.link.hil.server import HilServer
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, PortTakenError, bound_socket
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.process import gc_control
 
 # Wall time after which the controls that have come last answer no step.
 _SILENT_S = 0.1
@@ -259,6 +260,8 @@ class FlightController(HilServer):
 
     def _take_controls(self, message: mavlink.MAVLink_message) -> None:
         if self._packer is None:
+            gc_control.keep()              # before it is in the air
+            self._sent_s = None
             runs_s = message.time_usec / US_PER_S
             if runs_s < _COUNTED_S and (waits_s := _WAITS * runs_s) > _SHORT_S:
                 self.remark('runs', (
