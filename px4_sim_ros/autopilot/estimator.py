@@ -241,7 +241,7 @@ class Estimator:
         m = self._m
         # On a map, for longitudes have no mean near a pole or the date line.
         self._first_fix = self._first_fix or LocalFrame(fix)
-        m.fix_m[:] = self._first_fix.to_local(fix)
+        self._fix_m[:] = self._first_fix.to_local(fix)
         self._correct()
         origin = self._first_fix.to_geodetic(frames.vector(m.mean_fix_m.tolist()))
         self._frame = LocalFrame(origin)

@@ -80,11 +80,12 @@ class Autopilot:
     def answer(self, data: bytes) -> bytes:
         """Return the replies to what the simulator sent."""
         # Most often it is one message.
-        if not self._mav.buf and (frame := self._sensor_frames.read(data)) is not None:
-            return self._sensor(_Sensor._make(frame[1]))
-        if not self._mav.buf and (frame := self._gps_frames.read(data)) is not None:
-            self._gps(_Gps._make(frame[1]))
-            return b''
+        if not self._mav.buf:
+            if (frame := self._sensor_frames.read(data)) is not None:
+                return self._sensor(_Sensor._make(frame[1]))
+            if (frame := self._gps_frames.read(data)) is not None:
+                self._gps(_Gps._make(frame[1]))
+                return b''
         replies = b''
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()

@@ -238,10 +238,7 @@ def check_flown(configuration: Configuration) -> None:
     scenario = configuration.scenario
     if scenario is not None:
         from px4_sim_ros.model.faults.action import Subject
-        scenario.check(
-            Subject(vehicle, configuration.graph.blocks, configuration.scene is not None,
-                    configuration.graph.own, configuration.world.collisions),
-            f'scenario {scenario.name}')
+        scenario.check(Subject.of(configuration), f'scenario {scenario.name}')
 
 
 def vehicle_parameters(name: str, node: str) -> FlatParameters:

@@ -66,9 +66,7 @@ class ScenarioBlock(Block):
         self._scenario = configuration.scenario
         self._holds = configuration.parameters.at_end == 'hold'
         self._battery_period_us = configuration.world.periods_us['battery']
-        self._subject = Subject(
-            configuration.vehicle, configuration.graph.blocks, configuration.scene is not None,
-            configuration.graph.own, configuration.world.collisions)
+        self._subject = Subject.of(configuration)
         if self._scenario is not None:
             self._scenario.check(self._subject, f'scenario {self._scenario.name}')
         self._given: list[Event] = []      # by hand, that no step has seen yet

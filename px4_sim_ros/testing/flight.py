@@ -76,10 +76,7 @@ class Flight:
             'weather': {'wind': 'constant', 'speed_m_s': 0.0}, 'mission': 'hover',
             **plan.scenario, 'end': {'at_s': _END_S}}
         self._spec = self._spec_of(yaml.safe_dump(self._content))
-        configuration = self._spec.configuration
-        self._subject = Subject(
-            configuration.vehicle, configuration.graph.blocks, configuration.scene is not None,
-            configuration.graph.own, configuration.world.collisions)
+        self._subject = Subject.of(self._spec.configuration)
         self._events: list[Event] = []
         self._expectations: list[Expectation] = []
         self._demands: list[Expectation] = []      # of the test, that no watch judges

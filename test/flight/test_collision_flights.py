@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Two that collide in flight: the same bits in all modes, whoever is first, and in a replay."""
+"""Two that collide in flight: the same bits in all modes and orders of vehicles, and replayed."""
 import json
 
 import instances

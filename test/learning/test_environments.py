@@ -27,6 +27,8 @@ MOTORS, SET_POINT, PX4 = (f'px4_sim_ros/{name}-v0' for name in ('Motors', 'SetPo
 WINDY = {'weather': {'wind': 'dryden'},
          'events': [{'at_s': 9.0, 'push': {'force_n': [2.0, 0.0, 0.0]}, 'for_s': 0.5}]}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+WITH_EACH_AUTOPILOT = pytest.mark.parametrize('kind', [
+    'SetPoint', pytest.param('Px4', marks=pytest.mark.px4)])
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
 
 
@@ -174,8 +176,7 @@ def test_an_episode_with_px4_repeats(make):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('kind', [
-    'SetPoint', pytest.param('Px4', marks=pytest.mark.px4)])
+@WITH_EACH_AUTOPILOT
 def test_it_lands_on_a_marker_that_a_camera_sees(kind, monkeypatch):
     pytest.importorskip('cv2')
     monkeypatch.syspath_prepend(ROOT / 'examples')
@@ -190,8 +191,7 @@ def test_it_lands_on_a_marker_that_a_camera_sees(kind, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('kind', [
-    'SetPoint', pytest.param('Px4', marks=pytest.mark.px4)])
+@WITH_EACH_AUTOPILOT
 def test_it_lands_on_a_ship(kind, monkeypatch):
     """Upright, and near the marker, with which it moves on."""
     pytest.importorskip('cv2')

@@ -350,7 +350,7 @@ class Bursts:
                 and n[code.ENDED] in (code.UNSENT, code.STOPPED)
                 and is_due(n[code.TIME_US], slot.period_us)], False)
         elif n[code.HOLDS_LAST] and n[code.BEFORE_US] == n[code.TIME_US]:
-            # The pilot has had news within the steps, and is not called in one that is held.
+            # The pilot is called within the steps, but not in one that is held.
             plan = plan._replace(beside=[slot for slot in cast.beside if (
                 slot in plan.beside or slot is self._given.within)])
         try:
@@ -379,17 +379,15 @@ class Bursts:
     def _plan_of(self, steps: int) -> _Plan:
         """Return the plan of so many steps: blocks that act in the last one."""
         cast, until_us = self.cast, self._given.time_us + steps * self.step_us
-        within = self._given.within
-        acting = [slot for slot, act_us in self._given.acts_us.items() if act_us == until_us or (
-            slot in self._called_before_us and act_us < until_us
-            and is_due(until_us - act_us, slot.period_us)) or (
-            slot is within and slot.block and slot.block.next_act_us(until_us) == until_us)]
+        acting = [slot for slot, act_us in self._given.acts_us.items() if (
+            slot is not self._given.within and (act_us == until_us or (
+                slot in self._called_before_us and act_us < until_us
+                and is_due(until_us - act_us, slot.period_us))))]
         is_held = self._frames.holds(until_us) or any(
             slot in cast.rest or slot is cast.scenario for slot in acting)
-        beside = [slot for slot in acting if slot in cast.beside]
         # In a step that is held the scenario acts, before the sensors.
         return _Plan(
-            steps, beside if is_held or beside != [within] else [],
+            steps, [slot for slot in acting if slot in cast.beside],
             [slot for slot in acting if slot in cast.late],
             is_held, stops_at_motion=is_held and cast.scenario is not None)
 
@@ -540,7 +538,8 @@ class Bursts:
         self.called, self.given_values = [], {
             name: values[name] for slot in self._called_before_us
             for name in slot.outputs if name in values}
-        self._note_calls(time_us)
+        self._calls_us = self._next_call_us(time_us)
+        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us))
         n[code.BEFORE_US] = -1 if given.within is None else given.acts_us[given.within]
         is_awake = self._server.waits_awake
         n[code.SLEEPS] = not is_awake
@@ -557,14 +556,13 @@ class Bursts:
 
     # Blocks that are called.
 
-    def _note_calls(self, time_us: int) -> None:
-        """Note when one is called after a time, or a frame arrives that is on its way."""
+    def _next_call_us(self, time_us: int) -> float:
+        """Return when one is called after a time, or a frame arrives that is on its way."""
         acts_us = self._given.acts_us
-        self._calls_us = min(
+        return min(
             *(max(acts_us[slot], next_due_us(time_us + before_us, slot.period_us)) - before_us
               for slot, before_us in self._called_before_us.items()),
             self._frames.frame_arrival_us(), sys.maxsize)
-        self.numbers[code.CALL_US] = int(min(self._calls_us, self._telemetry_us))
 
     def _when_called(self, act: typing.Callable[[int], bool], time_us: int) -> bool:
         """Let one act at a time; return whether the steps end there, as after an error."""
@@ -626,9 +624,8 @@ class Bursts:
                     time_us + self.step_us)
         if time_us == self._calls_us:
             self._let_blocks_act(time_us)
-            self._note_calls(time_us)
-        else:
-            n[code.LATE_BYTES], n[code.CALL_US] = 0, int(min(self._calls_us, self._telemetry_us))
+            self._calls_us = self._next_call_us(time_us)
+        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us))
         return False
 
     def _let_blocks_act(self, time_us: int) -> None:
@@ -691,9 +688,8 @@ class Bursts:
             # Python makes the frames of the last step again.
             self._frames.take_steps(last_us - self.step_us, n[code.SEQUENCE] - n[code.HAS_TRUTH])
             if n[code.HAS_TRUTH]:
-                self._frames.truth = self._dynamics.outputs_of(
-                    arrays.rows[begun - 2, :self._size], last_us - self.step_us
-                )['ground_truth/odom']
+                self._frames.truth = self._dynamics.truth_of(
+                    arrays.rows[begun - 2, :self._size], last_us - self.step_us)
         else:
             self._frames.truth = self._truth
         self._server.take_steps(last_us, is_sent=is_sent)

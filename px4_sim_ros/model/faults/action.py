@@ -33,6 +33,12 @@ class Subject(typing.NamedTuple):
     added: typing.Collection[str] = ()     # those of the blocks that are the user's
     collides: bool = False                 # with others
 
+    @classmethod
+    def of(cls, configuration: typing.Any) -> typing.Self:
+        """Return that of the configuration of a run or of a block."""
+        c = configuration
+        return cls(c.vehicle, c.graph.blocks, c.scene is not None, c.graph.own, c.world.collisions)
+
 
 class ActionContext(typing.NamedTuple):
     """How things are when an action begins."""
