@@ -13,7 +13,7 @@ import typing
 
 from px4_sim_ros.process import signals
 
-_LEAVE_S = 5
+_LEAVE_S = 3
 _FAILED = 1
 _SIGEV_THREAD = 2
 # None in a process of another program, which continues: then it is done at once.
@@ -36,7 +36,7 @@ def at_the_end(leave: typing.Callable[[], object]) -> None:
 
 
 def run(main: typing.Callable[[], int]) -> int:
-    """Return the exit code of the function that this process is for; then it ends within 5 s."""
+    """Return the exit code of the function that this process is for; then it ends within 3 s."""
     global _waiting
     _waiting = []
     code = _FAILED
