@@ -63,7 +63,7 @@ LOOKED_FOR = {'gymnasium', 'rerun'}
 # Used where they are installed, and not asked for: of ROS, what reads images and meshes, and what
 # learns.
 WHERE_INSTALLED = {
-    'PIL', 'cv2', 'stable_baselines3', 'torch', 'trimesh', 'simulation_interfaces', 'px4_msgs',
+    'PIL', 'cv2', 'stable_baselines3', 'torch', 'trimesh', 'px4_msgs',
     'rosidl_adapter',
     'rosidl_generator_c', 'rosidl_generator_type_description', 'rosidl_typesupport_c',
     'rosidl_typesupport_fastrtps_c', 'rosidl_typesupport_introspection_c'}

@@ -135,21 +135,10 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
             [member.vehicle for member in vehicles])
         self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(self, self.run_status)
-        self._standard = self._standard_services(host)
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
         self._sequences = RunSequences(self, self._bring_up, self._supervision)
         self.begin(self._sequences.come_up())
-
-    def _standard_services(self, host: BlockHost) -> typing.Any:
-        """Offer those of the package `simulation_interfaces`, if it is installed."""
-        try:
-            from px4_sim_ros.ros.manager.standard_services import StandardServices
-        except ImportError as error:
-            if (error.name or '').partition('.')[0] != 'simulation_interfaces':
-                raise
-            return None
-        return StandardServices(self, host, self.sim_clock)
 
     def get_logger(self) -> typing.Any:
         """Return a logger that tells the simulated time."""

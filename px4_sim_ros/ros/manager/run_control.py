@@ -143,46 +143,37 @@ class RunControl:
         return self._node.set_parameters([Parameter('paused', value=paused)])[0]
 
     def _on_pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(self.set_paused(True), 'pauses', response)
+        return self._answer(True, 'pauses', response)
 
     def _on_resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(self.set_paused(False), 'runs', response)
+        return self._answer(False, 'runs', response)
 
     def _answer(
-        self, result: SetParametersResult, verb: str, response: Trigger.Response,
+        self, paused: bool, verb: str, response: Trigger.Response,
     ) -> Trigger.Response:
+        result = self.set_paused(paused)
         response.success = result.successful
         response.message = (
             result.reason or f'time {verb} at t = {seconds_text(self._owner.time_us)}')
         return response
 
-    def take_steps(self, count: int) -> str:
-        """Take some steps, then pause again; return why that cannot be, '' if it can."""
-        if self.phase is not RunState.RUNNING or not self._clock.paused:
-            return 'time is not paused'
-        self._clock.step(count)
-        return ''
-
     def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         count = self._node.get_parameter('step_count').value
-        refusal = self.take_steps(count)
-        response.success = not refusal
-        response.message = refusal or f'{count} {"step" if count == 1 else "steps"} more'
+        response.success = self.phase is RunState.RUNNING and self._clock.paused
+        response.message = 'time is not paused'
+        if response.success:
+            self._clock.step(count)
+            response.message = f'{count} {"step" if count == 1 else "steps"} more'
         return response
-
-    def begin_again(self) -> str:
-        """Begin again at time 0; return why that cannot be, '' if it can."""
-        if self.phase not in _RESETTABLE:
-            return f'cannot reset while {self.phase.value}'
-        self.resets += 1
-        self._owner.reset()
-        return ''
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         time_us = self._owner.time_us
-        refusal = self.begin_again()
-        response.success = not refusal
-        response.message = refusal or f'resetting from t = {seconds_text(time_us)}'
+        response.success = self.phase in _RESETTABLE
+        response.message = f'cannot reset while {self.phase.value}'
+        if response.success:
+            self.resets += 1
+            self._owner.reset()
+            response.message = f'resetting from t = {seconds_text(time_us)}'
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

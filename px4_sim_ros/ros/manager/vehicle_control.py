@@ -23,7 +23,7 @@ from px4_sim_ros.ros.manager.lifecycle_client import ManagedNode, Sequence, Tran
 from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.runner import Runner
 
-VERBS = {'add': 'added', 'remove': 'removed', 'restart': 'restarted'}
+_VERBS = {'add': 'added', 'remove': 'removed', 'restart': 'restarted'}
 
 # Of wall time. A step that is held for an autopilot never ends; the others take milliseconds.
 _STEP_TIMEOUT_S = 0.5
@@ -69,7 +69,7 @@ class VehicleControl:
         self._services = [
             node.create_service(Trigger, f'{vehicle}/sim/{verb}',
                                 functools.partial(self._on_request, vehicle, verb))
-            for vehicle in vehicles for verb in VERBS]
+            for vehicle in vehicles for verb in _VERBS]
 
     def there(self) -> list[str]:
         """Return the vehicles that take part in the next step."""
@@ -84,20 +84,12 @@ class VehicleControl:
     def _on_request(
         self, vehicle: str, verb: str, request: Trigger.Request, response: Trigger.Response,
     ) -> Trigger.Response:
-        refusal = self.change(vehicle, verb)
-        response.success = not refusal
-        response.message = refusal or f'{vehicle} is {VERBS[verb]}'
-        return response
-
-    def change(self, vehicle: str, verb: str) -> str:
-        """Begin to change something; return why that cannot be, '' if it can.
-
-        `changes` counts it when it is made, and the owner is busy until then.
-        """
         refusal = self._refusal(vehicle, verb)
         if not refusal:
             self._owner.begin(self._change(vehicle, verb))
-        return refusal
+        response.success = not refusal
+        response.message = refusal or f'{vehicle} is {_VERBS[verb]}'
+        return response
 
     def _refusal(self, vehicle: str, verb: str) -> str:
         """Return why a change cannot be made, '' if it can."""
@@ -127,7 +119,7 @@ class VehicleControl:
             # begins again does so after it, since the others complete it.
             is_held = verb == 'remove' and vehicle in runner.awaited
             time_us = clock.complete_us if is_held else clock.time_us
-            runner.change(Change(vehicle, time_us, verb != 'remove', f'{VERBS[verb]} by hand'))
+            runner.change(Change(vehicle, time_us, verb != 'remove', f'{_VERBS[verb]} by hand'))
             if vehicle in self._driver.commands:
                 yield from self._wait_until_taken(
                     vehicle, 0 if verb == 'remove' else time_us + clock.step_us)
