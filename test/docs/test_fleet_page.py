@@ -20,7 +20,7 @@ from px4_sim_ros.step.scenario_block import ScenarioParameters
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'fleets.md').read_text(encoding='utf-8')
-FILE, COMERS, WITH_SCENARIO = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
+FILE, WITH_SCENARIO, COMERS = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
 COMMANDS = [shlex.split(line)[3:] for block in re.findall(r'```sh\n(.*?)```', PAGE, re.S)
             for line in block.splitlines()]
 
