@@ -4,7 +4,6 @@
 import collections
 import errno
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -168,8 +167,9 @@ def test_nothing_that_was_flushed_is_lost(compression, tmp_path):
     assert found == messages
     assert reader.damage == (f"bag {tmp_path / 'copy/bag'}: bag_0.mcap ends too early; it was read"
                              ' up to t = 0.500000 s')
-    assert counts_in_metadata(tmp_path / 'copy/bag') == counts_of(run, messages)
+    assert counts_in_metadata(tmp_path / 'copy/bag') == {}        # not of a file that is open
     writer.close()
+    assert counts_in_metadata(folder) == counts_of(run, read_all(folder)[1])
 
 
 @pytest.mark.parametrize('flush_us', [20_000, 100_000])
@@ -188,7 +188,11 @@ def test_at_no_time_more_than_the_bound_is_lost(flush_us, tmp_path):
         assert time_us - last_us <= flush_us
         # All of a time or nothing of it.
         assert found == messages_of(run, last_us)
-        assert metadata(copy)['message_count'] == len(found)
+        # The file that is open begins where the one before ends, and is not counted yet.
+        told = metadata(copy)
+        assert told['relative_file_paths'] == [f'bag_{i}.mcap' for i in range(len(told['files']))]
+        begins_ns = told['files'][-1]['starting_time']['nanoseconds_since_epoch']
+        assert told['message_count'] == sum(1000 * m.time_us <= begins_ns for m in found)
         assert writer.flushed_us == last_us
     writer.close()
     assert last_us > 0
@@ -311,19 +315,18 @@ def test_on_a_full_disk_the_end_of_a_bag_is_cut(lacking, tmp_path):
     assert_cut(folder, messages)
 
 
-def test_the_bag_ends_with_what_its_metadata_tells_of(tmp_path, monkeypatch):
+def test_a_bag_whose_metadata_cannot_be_written_is_whole_without(tmp_path, monkeypatch):
     """There may be room for the messages and none for `metadata.yaml`."""
     run, folder = description(), tmp_path / 'bag'
     writer = begin_bag(folder, run)
     messages = messages_of(run, S)
     write_all(writer, messages)
-    writer.flush()
     with monkeypatch.context() as patch:
-        patch.setattr('json.dumps', raise_full)
+        patch.setattr(rosbag2_metadata, 'replace', raise_full)
         with pytest.raises(OSError, match='No space left on device'):
-            write_all(writer, messages_of(run, 2 * S + STEP_US, S))
-    assert writer.flushed_us == S
-    assert_cut(folder, messages)
+            writer.close()
+    reader, found = read_all(folder)
+    assert (found, reader.damage, writer.flushed_us) == (messages, '', S)
 
 
 def raise_full(*arguments, **keywords):
@@ -340,11 +343,14 @@ def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, m
         if what == 'open':
             (folder / 'bag_1.mcap').mkdir()
         elif what == 'write':
-            count = []
-            real = json.dumps
-            # The first is of the last flush of the file before.
-            patch.setattr('json.dumps', lambda *a, **k: (
-                raise_full() if count else count.append(1) or real(*a, **k)))
+            count, real = [], rosbag2_metadata.replace
+
+            def replace(folder, text):
+                """Fail for the file that begins, not at the end of the one before."""
+                count.append(1)
+                return raise_full() if len(count) == 2 else real(folder, text)
+
+            patch.setattr(rosbag2_metadata, 'replace', replace)
         else:
             patch.setattr(f'px4_sim_ros.recording.bag.mcap_file.McapFile.{what}', raise_full)
         with pytest.raises(OSError):

@@ -82,9 +82,10 @@ def _topic(run: RunDescription, name: str) -> TopicInfo:
 class BagWriter:
     """A bag that is being written.
 
-    After `flush` all that was written is in the files and counted in `metadata.yaml`: a process
-    that is killed afterwards loses only later messages. After an OSError the bag ends with the
-    last flush and is closed.
+    After `flush` all that was written is in the files: a process that is killed afterwards loses
+    only later messages. `metadata.yaml` names each file from its beginning on, and counts its
+    messages when the next one begins or the bag ends. After an OSError the bag ends with the last
+    flush and is closed.
     """
 
     def __init__(
@@ -207,15 +208,14 @@ class BagWriter:
         :raises OSError: it cannot be written
         """
         with self._truncate_on_failure():
-            self._flush(self._metadata())
+            self._flush()
 
     def close(self) -> None:
         """Finish the bag.
 
         :raises OSError: its end cannot be written
         """
-        with self._truncate_on_failure():
-            self._flush(self._metadata(is_final=True))
+        self.flush()
         self._finish_file()
 
     def end_text(self, reason: str) -> str:
@@ -238,7 +238,10 @@ class BagWriter:
             self._file.add_metadata(PACKAGE, self._custom_data)
             self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
             self._register_channels()
-            self._flush(self._metadata())
+            self._file.flush()
+            self._count()
+            self._describe()
+            self._flushed_bytes = self._file.size
 
     def _register_channels(self) -> None:
         """Register a channel for each topic in the file that begins."""
@@ -274,19 +277,26 @@ class BagWriter:
         with self._truncate_on_failure():
             self._file.finish()
             self._stream.flush()
+            self._describe(is_final=True)
         self._stream.close()
 
-    def _metadata(self, is_final: bool = False) -> bytes:
-        """Return the metadata after a flush."""
-        self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
-        return rosbag2_metadata.text_of(self._files, {
-            topic: self.channels[name].written for name, topic in self._topics.items()
-        }, self._custom_data, is_final=is_final)
-
-    def _flush(self, metadata: bytes) -> None:
+    def _flush(self) -> None:
         self._file.flush()
-        rosbag2_metadata.replace(self.folder, metadata)
+        self._count()
         self._flushed_bytes, self.flushed_us = self._file.size, self._last_us
+
+    def _count(self) -> None:
+        """Take in how many messages of each topic are on disk, and up to when."""
+        self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
+        self._counts = {topic: self.channels[name].written for name, topic in self._topics.items()}
+
+    def _describe(self, *, is_final: bool = False) -> None:
+        """Write `metadata.yaml`.
+
+        Not at each flush: to replace a file takes a disk longer than to append to one.
+        """
+        rosbag2_metadata.replace(self.folder, rosbag2_metadata.text_of(
+            self._files, self._counts, self._custom_data, is_final=is_final))
 
     @contextlib.contextmanager
     def _truncate_on_failure(self) -> typing.Iterator[None]:
@@ -297,16 +307,19 @@ class BagWriter:
             raise
 
     def _truncate(self) -> None:
-        """Truncate the file to what `metadata.yaml` counts, and write a footer."""
+        """Truncate the file to what was flushed, write a footer, and count what is there."""
         # Not by the stream: closing it would flush its buffer once more.
         self._stream.raw.close()
         path = self.folder / self._files[-1].name
-        # Without a footer it can be read as well.
+        # Without a footer or counts it can be read as well.
         with contextlib.suppress(OSError):
-            if not self._flushed_bytes:
+            if self._flushed_bytes:
+                with open(path, 'r+b') as file:
+                    file.truncate(self._flushed_bytes)
+                    file.seek(0, io.SEEK_END)
+                    file.write(end_without_summary())
+            else:
                 path.unlink()
-                return
-            with open(path, 'r+b') as file:
-                file.truncate(self._flushed_bytes)
-                file.seek(0, io.SEEK_END)
-                file.write(end_without_summary())
+                self._files.pop()
+            if self._files:
+                self._describe(is_final=True)
