@@ -9,7 +9,7 @@ import xrce_client as x
 
 from px4_sim_ros.link.xrce.block import Px4TopicsBlock, TopicsParameters
 from px4_sim_ros.link.xrce.inbox import Awaited, Delivery, Inbox
-from px4_sim_ros.link.xrce.session import Service, Topic
+from px4_sim_ros.link.xrce.session import Refusal, Service, Topic
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.spec.blocks import block_configuration
 from px4_sim_ros.spec.configuration import load_configuration
@@ -181,6 +181,7 @@ class FakeRos:
         self.came, self.published, self.known, self.absent = [], [], [], False
         self.calls, self.answers, self.begun = [], [], []
         self.is_matched, self.is_spoken_to, self.listened_to = True, False, ()
+        self.not_taken = ()
 
     def begin(self, time_us):
         self.begun.append(time_us)
@@ -189,6 +190,8 @@ class FakeRos:
         pass
 
     def announce(self, topic):
+        if topic.name in self.not_taken:
+            raise Refusal('a topic that ROS does not take', detail=topic.name)
         self.known.append(topic)
 
     listen = offer = announce
@@ -271,6 +274,22 @@ def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
     assert block.values()['gap_us'] == 12_000
     values = block.status().values
     assert (values['topics_from_px4'], values['topics_to_px4']) == (1, 1)
+
+
+def test_a_topic_that_ros_does_not_take_is_named_once_and_the_others_fly(make):
+    block, client = make()
+    block.ros.not_taken = ['/rosout']
+    client.connect()
+    client.create_writer(5, 'rt/rosout', 'px4_msgs::msg::dds_::Wind_')
+    for number, name in (6, 'wind'), (7, 'home_position'):
+        time_us = STEP_US * (number - 5)
+        client.write(5, message(time_us))
+        client.create_writer(number, f'rt/fmu/out/{name}', 'px4_msgs::msg::dds_::Wind_')
+        assert block.step(time_us, {}) == {}
+        block.after_reply(time_us)
+    assert block.said == ['UDP port 8921: a topic that ROS does not take (/rosout): not taken']
+    assert not block.recorded and not block.ros.published
+    assert {topic.name for topic in block.ros.known} == {'/fmu/out/wind', '/fmu/out/home_position'}
 
 
 def test_px4_is_asked_in_a_step_and_its_answer_goes_to_who_has_asked(make):

@@ -12,7 +12,7 @@ import rclpy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import UInt8MultiArray
 
-from px4_sim_ros.link.xrce.session import Service, Topic
+from px4_sim_ros.link.xrce.session import Refusal, Service, Topic
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.messages.px4_records import Px4Record
 from px4_sim_ros.model.errors import ParameterError
@@ -108,12 +108,19 @@ def test_bytes_go_both_ways_and_who_joins_late_gets_the_last(messages, nodes):
     gateway.close()
 
 
+def test_a_topic_that_ros_does_not_take_is_refused(messages, nodes):
+    gateway = Px4Gateway(nodes('px4_topics'), Px4Definitions(messages))
+    gateway.announce(OUT)
+    with pytest.raises(Refusal, match=rf'a topic that ROS does not take \({OUT.name}: '):
+        gateway.listen(Topic(OUT.name, INTO.type))
+    gateway.close()
+
+
 def test_a_service_of_px4_is_offered_without_its_code(messages, nodes):
-    gateway, said = Px4Gateway(nodes('px4_topics'), Px4Definitions(messages)), []
-    gateway.on_mismatch = said.append
-    gateway.offer(Service('/fmu/other', 'px4_msgs/srv/Other'))
-    assert said == ['/fmu/other is not offered: no definition of px4_msgs/srv/Other is known; set'
-                    ' px4_topics.messages to the folder msg of this PX4']
+    gateway = Px4Gateway(nodes('px4_topics'), Px4Definitions(messages))
+    with pytest.raises(Refusal, match=r'no definition is known; set px4_topics\.messages to the'
+                       r' folder msg of this PX4 \(/fmu/other\)'):
+        gateway.offer(Service('/fmu/other', 'px4_msgs/srv/Other'))
     service = Service('/fmu/go_to', 'px4_msgs/srv/GoTo')
     # The stamp, two coordinates, three rates, a truth value; a byte, and from 8 on two numbers.
     assert Px4Definitions(messages).service_bytes(service.type) == (37, 24)

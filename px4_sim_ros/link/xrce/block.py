@@ -93,7 +93,10 @@ class Ros(typing.Protocol):
         """Record that a step begins."""
 
     def announce(self, topic: Topic) -> None:
-        """Prepare for messages of PX4 on a topic."""
+        """Prepare for messages of PX4 on a topic.
+
+        :raises Refusal: ROS does not take it; the same for `listen` and `offer`
+        """
 
     def publish(self, topic: Topic, data: bytes) -> None:
         """Publish a message of PX4."""
@@ -158,6 +161,7 @@ class Px4TopicsBlock(Block):
     def _begin(self) -> None:
         self._inbox.reset()
         self._made_known = 0                   # how many objects of PX4 ROS has heard of
+        self._not_taken: set[Topic | Service] = set()      # by ROS
         self._is_new = False                   # the last of them; who listens may not hear it yet
         self._time_us = 0                      # of the last step that is complete
         self._begun_us = 0                     # of the last one that ROS knows of
@@ -355,6 +359,8 @@ class Px4TopicsBlock(Block):
             self._make_known(ros)
         for message in messages:
             topic, data, identity = message
+            if topic in self._not_taken:
+                continue
             self._nodes_heard = self._nodes_heard or self._is_heard(message)
             if isinstance(topic, Service):
                 header = self._calls.pop(identity, None)
@@ -375,12 +381,17 @@ class Px4TopicsBlock(Block):
         if session is None or session.created == self._made_known:
             return
         self._made_known, self._is_new = session.created, True
-        for topic in session.out.values():
-            ros.announce(topic)
-        for topic in session.into.values():
-            ros.listen(topic)
-        for service in session.services.values():
-            ros.offer(service)
+        ends: list[tuple[typing.Callable[[typing.Any], None], typing.Iterable[Topic | Service]]] = [
+            (ros.announce, session.out.values()), (ros.listen, session.into.values()),
+            (ros.offer, session.services.values())]
+        for make, topics in ends:
+            for topic in topics:
+                if topic not in self._not_taken:
+                    try:
+                        make(topic)
+                    except Refusal as error:
+                        self._not_taken.add(topic)
+                        self.agent.count(error)
 
     # What others ask.
 

@@ -13,6 +13,8 @@ import struct
 import typing
 
 _LONGEST = 80
+# ROS takes 247 with the namespace of a service's parts.
+_LONGEST_NAME = 200
 
 
 class Refusal(Exception):
@@ -92,6 +94,7 @@ class Session:
         self.services: dict[str, Service] = {}
         self.created = 0                       # how many of these by now
         self._topics: dict[bytes, Topic] = {}
+        self._types: dict[str, str] = {}       # of those that are written and read, by name
         self._readers: dict[bytes, Topic | Service] = {}
         self._wanted: dict[str, bytes] = {}    # by name: request and object, before each message
         self._expected = 0                     # on the reliable stream
@@ -141,6 +144,8 @@ class Session:
         while at + _SUBHEADER.size <= len(data):
             kind, flags, length = _SUBHEADER.unpack_from(data, at)
             at += _SUBHEADER.size
+            if kind not in _LEAST:
+                raise Refusal('a submessage that PX4 does not send', detail=_name(kind))
             if at + length > len(data):
                 raise Refusal(f'{_name(kind)} that is cut off')
             if not flags & _LITTLE_ENDIAN:
@@ -150,10 +155,7 @@ class Session:
             at += -at % 4
 
     def _take(self, kind: int, flags: int, payload: bytes) -> None:
-        least = _LEAST.get(kind)
-        if least is None:
-            raise Refusal(f'submessage {_name(kind)}')
-        if len(payload) < least:
+        if len(payload) < _LEAST[kind]:
             raise Refusal(f'{_name(kind)} that is too short')
         if kind == WRITE_DATA:
             self._write(flags, payload)
@@ -215,7 +217,8 @@ class Session:
         if kind in (_PARTICIPANT, _PUBLISHER, _SUBSCRIBER):
             return         # the simulator's
         if kind not in (_TOPIC, _WRITER, _READER, _REPLIER):
-            raise Refusal(f'CREATE of {_KINDS.get(kind, f"an object of kind {kind}")}')
+            raise Refusal('CREATE of an object that PX4 does not have',
+                          detail=_KINDS.get(kind, f'kind {kind}'))
         form = _Form(payload)
         if kind == _TOPIC:
             name = form.text()
@@ -233,6 +236,8 @@ class Session:
             if topic is None:
                 raise Refusal('CREATE of a data writer or reader of a topic that was not created',
                               _UNKNOWN_REFERENCE)
+            if self._types.setdefault(topic.name, topic.type) != topic.type:
+                raise Refusal('CREATE of a topic that has another type', detail=topic.name)
             self.created += 1
             if kind == _WRITER:
                 self.out[object_id] = topic
@@ -321,7 +326,7 @@ _LEAST = {CREATE: 5, DELETE: 4, WRITE_DATA: 4, READ_DATA: 8, ACKNACK: 5, HEARTBE
 
 
 def _name(kind: int) -> str:
-    return _NAMES[kind] if kind < len(_NAMES) else f'{kind}'
+    return _NAMES[kind] if kind < len(_NAMES) else f'kind {kind}'
 
 
 class _Form:
@@ -370,7 +375,7 @@ def _ros_name(name: str, prefix: str) -> str:
     """Return how ROS names a topic of DDS."""
     ros = name.removeprefix(prefix)
     parts = ros.split('/')
-    if ros == name or not all(part.isidentifier() for part in parts):
+    if ros == name or len(ros) > _LONGEST_NAME or not all(part.isidentifier() for part in parts):
         raise Refusal('CREATE of a topic that is none of ROS', detail=name)
     return f'/{ros}'
 

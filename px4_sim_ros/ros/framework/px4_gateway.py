@@ -9,13 +9,14 @@ import time
 import typing
 
 from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.service import Service as RosService
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from px4_sim_ros.link.xrce.session import Service, Topic
+from px4_sim_ros.link.xrce.session import Refusal, Service, Topic
 from px4_sim_ros.messages.px4_definitions import Px4Definitions
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.framework import qos
@@ -78,8 +79,8 @@ class Px4Gateway:
     def announce(self, topic: Topic) -> None:
         """Make a publisher of a topic of PX4."""
         if topic.name not in self._publishers:
-            self._publishers[topic.name] = self._node.create_publisher(
-                self._class_of(topic), topic.name, qos.OF_PX4)
+            self._publishers[topic.name] = _made(
+                self._node.create_publisher, self._class_of(topic), topic.name, qos.OF_PX4)
             self._refreshed_s = 0.0
 
     def publish(self, topic: Topic, data: bytes) -> None:
@@ -110,8 +111,9 @@ class Px4Gateway:
     def listen(self, topic: Topic) -> None:
         """Take what is published on a topic to PX4 from now on."""
         if topic.name not in self._subscriptions:
-            self._subscriptions[topic.name] = self._node.create_polled_subscription(
-                self._class_of(topic), topic.name, qos.TO_PX4, event_callbacks=_NO_EVENTS)
+            self._subscriptions[topic.name] = _made(
+                self._node.create_polled_subscription, self._class_of(topic), topic.name,
+                qos.TO_PX4, event_callbacks=_NO_EVENTS)
             self._refreshed_s = 0.0
 
     def take(self) -> typing.Iterator[tuple[str, bytes]]:
@@ -153,15 +155,13 @@ class Px4Gateway:
             return
         lengths = self._definitions.service_bytes(service.type)
         if lengths is None:
-            self.on_mismatch(f'{service.name} is not offered: no definition of {service.type} is'
-                             ' known; set px4_topics.messages to the folder msg of this PX4')
-            return
+            raise Refusal('a service of which no definition is known; set px4_topics.messages to'
+                          ' the folder msg of this PX4', detail=service.name)
         try:
             kind = raw_service(service.type, *lengths)
         except ParameterError as error:
-            self.on_mismatch(f'{service.name} is not offered: {error}')
-            return
-        self._services[service.name] = self._node.create_polled_service(kind, service.name)
+            raise Refusal(f'a service: {error}', detail=service.name) from error
+        self._services[service.name] = _made(self._node.create_polled_service, kind, service.name)
 
     def requests(self) -> typing.Iterator[tuple[str, bytes, typing.Any]]:
         """Yield the requests that have come, by service, each with where its answer goes."""
@@ -232,6 +232,17 @@ class Px4Gateway:
             if importlib.util.find_spec(package) is None:
                 raise
             return typing.cast('type', getattr(importlib.import_module(f'{package}.{kind}'), name))
+
+
+def _made(make: typing.Callable, kind: type, name: str, *how: object, **more: object) -> typing.Any:
+    """Make one end of a topic.
+
+    :raises Refusal: ROS does not take it: a topic of its name has another type here
+    """
+    try:
+        return make(kind, name, *how, **more)
+    except _rclpy.RCLError as error:
+        raise Refusal('a topic that ROS does not take', detail=f'{name}: {error}') from error
 
 
 def publishers_text(node: Node, name: str) -> str:
