@@ -8,8 +8,6 @@ import dataclasses
 import functools
 import hashlib
 import io
-import os
-import pathlib
 import statistics
 import typing
 
@@ -17,7 +15,7 @@ import numpy as np
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.parameters import number
-from px4_sim_ros.spec.resources import check_size, first_bytes
+from px4_sim_ros.spec.resources import read_text
 
 SAMPLINGS = RANDOM, LATIN_HYPERCUBE, SOBOL = ('random', 'latin_hypercube', 'sobol')
 """How the runs are spread over what varies."""
@@ -171,15 +169,13 @@ def read_column(owner: str, content: typing.Any) -> list[Value]:
     if set(content) != {'file', 'column'}:
         raise ParameterError(f'{owner} = {shown(content)}: must be a list of values, or a mapping'
                              ' of file and column')
-    path, column = pathlib.Path(os.path.expanduser(str(content['file']))), str(content['column'])
+    path, column = str(content['file']), str(content['column'])
+    text = read_text(path, f'{owner}.file')
     try:
-        text = first_bytes(path).decode()
-        check_size(text, f'{owner}.file {path}')
         read = csv.DictReader(io.StringIO(text, newline=''), restkey='', restval='')
         rows, known = list(read), [*(read.fieldnames or ())]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, 'strerror', None) or 'is no text of CSV'
-        raise ParameterError(f'{owner}.file {path}: {reason}') from error
+    except csv.Error as error:
+        raise ParameterError(f'{owner}.file {path}: must be text of CSV') from error
     if not rows or column not in known:
         raise ParameterError(f'{owner}.column = {shown(column)}: {path} has no such column'
                              f"{did_you_mean(column, known)}; it has {', '.join(known) or 'none'}")

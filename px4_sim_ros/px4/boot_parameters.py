@@ -37,9 +37,14 @@ _REWORKED: dict[str, typing.Callable[[float], dict[str, float]]] = {
     'COM_RC_OVERRIDE': lambda value: {} if value else {'MAN_OVERRIDE_SPD': -1.0},
     'MC_AIRMODE': lambda value: {
         'MC_AIRMODE_LIM': float(value > 0), 'MC_AIRMODE_YAW': float(value == 2)},
-    'FW_ARSP_MODE': lambda value: {'FW_USE_AIRSPD': float(not value)}}
+    'FW_ARSP_MODE': lambda value: {'FW_USE_AIRSPD': float(not value)},
+    'MPC_LAND_RC_HELP': lambda value: {'MPC_AUTO_NUDGING': 2.0 * bool(value)},
+    'MNT_RANGE_PITCH': lambda value: {
+        'MNT_MAX_PITCH': 0.5 * value, 'MNT_MIN_PITCH': -0.5 * value}}
 # Not in each release, nor in each build: that is said, or is no matter where nothing is to be on.
-_GONE = {'COM_RC_STICK_OV', 'COM_TAKEOFF_ACT', 'EKF2_EN_BOOT', *_REWORKED}
+_GONE = {'COM_ARM_SDCARD', 'COM_FLT_PROFILE', 'COM_HLDL_REG_T', 'COM_IMB_PROP_ACT',
+         'COM_KILL_DISARM', 'COM_LKDOWN_TKO', 'COM_MOT_TEST_EN', 'COM_OBC_LOSS_T',
+         'COM_RC_STICK_OV', 'COM_TAKEOFF_ACT', 'EKF2_EN_BOOT', *_REWORKED}
 _OFF_WITHOUT = {'SIM_GZ_EN'}
 
 

@@ -18,7 +18,7 @@ from scipy.ndimage import binary_dilation
 from scipy.spatial.transform import Rotation, Slerp
 
 from px4_sim_ros.model import frames
-from px4_sim_ros.model.errors import InputWarning, ParameterError, check_installed
+from px4_sim_ros.model.errors import InputWarning, ParameterError, check_installed, sentence
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.real.flight import (
@@ -31,6 +31,7 @@ from px4_sim_ros.real.flight import (
     repairs,
     standard_environment,
 )
+from px4_sim_ros.spec.resources import check_regular
 
 # Motor commands from PX4's set points of thrust and torque, as its control allocation makes them.
 #
@@ -145,11 +146,12 @@ class Topics:
         from pyulog import ULog
         from pyulog.exceptions import ULogException
         try:
+            check_regular(path)
             # It prints what it could not read; `file_corruption` says so as well.
             with _Noting(io.FileIO(path)) as file, contextlib.redirect_stdout(io.StringIO()):
                 self.log = ULog(file)
         except (OSError, ULogException, struct.error, TypeError, ValueError, LookupError) as error:
-            raise ParameterError(f'log {path}: no ULog: {error}') from error
+            raise ParameterError(f'log {path}: no ULog: {sentence(error)}') from error
         self.name = path.stem
         damage = 'is damaged' if self.log.file_corruption else (
             'ends too early' if file.is_cut else '')

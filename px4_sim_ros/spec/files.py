@@ -133,7 +133,7 @@ class Files:
             from px4_sim_ros.spec.sdf_world import scene_content
             return owner, path.stem, scene_content(text, owner, path.parent)
         content = parse_json(text, owner) if is_plan else parse_yaml(text, owner, str(path))
-        self._texts[kind, name] = text.decode()
+        self._texts[kind, name] = text
         return owner, path.stem, content
 
 

@@ -147,23 +147,41 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
     return parse_yaml(read_text(path, what), f'{what} {path}', str(path))
 
 
-def read_text(path: str | pathlib.Path, what: str) -> bytes:
-    """Return the bytes of a file of text, of one that is too large the first."""
+def read_text(path: str | pathlib.Path, what: str) -> str:
+    """Return the text of a file."""
     try:
-        return first_bytes(pathlib.Path(os.path.expanduser(path)))
+        return decoded(first_bytes(pathlib.Path(os.path.expanduser(path))), f'{what} {path}')
     except OSError as error:
         raise ParameterError(f'{what} {path}: {error.strerror}') from error
+
+
+def decoded(data: bytes, what: str) -> str:
+    """Return the text that bytes are in UTF-8, without the mark that it may begin with."""
+    check_size(data, what)
+    try:
+        return data.decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        line = data.count(b'\n', 0, error.start) + 1
+        raise ParameterError(f'{what}: must be text in UTF-8; line {line} is none') from error
 
 
 def first_bytes(file: pathlib.Path, most: int = _MOST_BYTES) -> bytes:
     """Return the bytes of a file, of one that has more than `most` one more.
 
-    :raises OSError: it cannot be read, or is none of a disk: a pipe would be waited for
+    :raises OSError: it cannot be read, or is no regular file
+    """
+    check_regular(file)
+    with file.open('rb') as opened:
+        return opened.read(most + 1)
+
+
+def check_regular(file: pathlib.Path) -> None:
+    """Check that a file that is there is one of a disk: a pipe would be waited for.
+
+    :raises OSError: it is another one
     """
     if file.exists() and not file.is_file() and not file.is_dir():
         raise OSError(errno.EINVAL, 'is no regular file', str(file))
-    with file.open('rb') as opened:
-        return opened.read(most + 1)
 
 
 def check_size(text: str | bytes, what: str, most: int = _MOST_BYTES) -> None:
@@ -174,24 +192,24 @@ def check_size(text: str | bytes, what: str, most: int = _MOST_BYTES) -> None:
 
 def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:
     """Return the content of a YAML text."""
+    if isinstance(text, bytes):
+        text = decoded(text, what)
     check_size(text, what)
     try:
-        if isinstance(text, bytes):
-            text = text.decode()
         _check_bounds(text)
         return yaml.load(text, _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yaml.YAMLError as error:
         place = f'in "{path}",' if path else 'at'
         reason = ' '.join(str(error).split()).replace('in "<unicode string>",', place)
         raise ParameterError(f'{what}: not YAML: {reason}') from error
 
 
-def parse_json(text: str | bytes, what: str) -> typing.Any:
+def parse_json(text: str, what: str) -> typing.Any:
     """Return the content of a JSON text."""
     check_size(text, what)
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:      # also of its encoding, and of its place
+    except (ValueError, RecursionError) as error:      # also of its place
         raise ParameterError(f'{what}: not JSON: {error}') from error
 
 

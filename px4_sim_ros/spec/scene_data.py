@@ -13,6 +13,7 @@ import numpy as np
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import number
 from px4_sim_ros.model.scene.scene import MOST_PIXELS, MOST_POSTS
+from px4_sim_ros.spec.resources import check_regular
 
 _LARGEST = 64 << 20
 _WHITE = 65535.0               # of 16 bits
@@ -71,6 +72,7 @@ def _taken(
         raise ParameterError(f'{where}: must be the name of a file, {kinds}')
     path = folder / os.path.expanduser(name)
     try:
+        check_regular(path)
         if path.stat().st_size > _LARGEST:
             raise ParameterError(f'{where}: must be at most {_LARGEST >> 20} MiB')
         if path.suffix.lower() not in suffixes:

@@ -52,7 +52,7 @@ class _Pose(typing.NamedTuple):
 _ORIGIN = _Pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
 
-def scene_content(text: bytes, owner: str, folder: pathlib.Path) -> dict[str, typing.Any]:
+def scene_content(text: str, owner: str, folder: pathlib.Path) -> dict[str, typing.Any]:
     """Return the content of a scene file for a world; of what is left out warnings say.
 
     :param owner: what to call the file in a sentence
@@ -72,13 +72,12 @@ def scene_content(text: bytes, owner: str, folder: pathlib.Path) -> dict[str, ty
     return {'sun': found.sun, 'objects': found.objects}
 
 
-def _parsed(text: bytes, owner: str) -> _Element:
+def _parsed(text: str, owner: str) -> _Element:
+    # An entity of one may multiply without end, or name a file.
+    if '<!DOCTYPE' in text:
+        raise ParameterError(f'{owner}: must be without a DOCTYPE')
     try:
-        decoded = text.decode('utf-8-sig')
-        # An entity of one may multiply without end, or name a file.
-        if '<!DOCTYPE' in decoded:
-            raise ParameterError(f'{owner}: must be without a DOCTYPE')
-        return ElementTree.fromstring(decoded)
+        return ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
         raise ParameterError(f'{owner}: not XML: {error}') from error
 

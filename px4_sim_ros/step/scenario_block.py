@@ -14,7 +14,7 @@ import sys
 import typing
 
 from px4_sim_ros.model.encounters import reach_m
-from px4_sim_ros.model.errors import ParameterError, shown
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
@@ -22,7 +22,7 @@ from px4_sim_ros.model.rotation import matrix, to_world, total
 from px4_sim_ros.model.scenario.condition import Between, Is
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.happening import Happening, Verdict
-from px4_sim_ros.model.scenario.scenario import Event, read_now
+from px4_sim_ros.model.scenario.scenario import Event, check_name, read_now
 from px4_sim_ros.model.scenario.situation import (
     BATTERY,
     CLEARANCE,
@@ -201,9 +201,7 @@ class ScenarioBlock(Block):
         name = entry.get('name') if isinstance(entry, dict) else None
         if name is None:
             name = next(n for i in itertools.count(1) if (n := f'hand_{i}') not in names)
-        if name in names:
-            raise ParameterError(f'fault: name = {shown(name)}: must be one that no other event'
-                                 ' has')
+        check_name('fault', name, names)
         event = read_now('fault', name, entry, names)
         event.action.check('fault', self._subject)
         check(event, 'fault')

@@ -261,7 +261,8 @@ V1_17 = {'EKF2_GPS_DELAY': 'Float', 'EKF2_GPS_POS_X': 'Float', 'COM_RC_OVERRIDE'
          'SIM_BAT_ENABLE': 'Int32', 'MC_AIRMODE': 'Int32'}
 V1_18 = {'SENS_GPS0_DELAY': 'Int32', 'SENS_GPS1_DELAY': 'Int32', 'SENS_GPS0_OFFX': 'Float',
          'MAN_OVERRIDE_SPD': 'Float', 'MPC_XY_P': 'Float', 'SIM_BAT_ENABLE': 'Int32',
-         'MC_AIRMODE_LIM': 'Float', 'MC_AIRMODE_YAW': 'Int32'}
+         'MC_AIRMODE_LIM': 'Float', 'MC_AIRMODE_YAW': 'Int32', 'MPC_AUTO_NUDGING': 'Int32',
+         'MNT_MAX_PITCH': 'Float', 'MNT_MIN_PITCH': 'Float'}
 
 
 @pytest.fixture
@@ -299,6 +300,8 @@ def begun_with(tmp_path, monkeypatch):
     (V1_18, {'EKF2_GPS_POS_X': 0.1}, {'SENS_GPS0_OFFX': '0.1'}),
     (V1_18, {'COM_RC_OVERRIDE': 0}, {'MAN_OVERRIDE_SPD': '-1'}),
     (V1_18, {'MC_AIRMODE': 2}, {'MC_AIRMODE_LIM': '1', 'MC_AIRMODE_YAW': '1'}),
+    (V1_18, {'MPC_LAND_RC_HELP': 1}, {'MPC_AUTO_NUDGING': '2'}),
+    (V1_18, {'MNT_RANGE_PITCH': 90}, {'MNT_MAX_PITCH': '45', 'MNT_MIN_PITCH': '-45'}),
     # All digits: `param set` reads 1 from 1.31099e+06.
     (V1_17, {'CAL_ACC0_ID': 1310988}, {'CAL_ACC0_ID': '1310988'}),
     (V1_17, {'MPC_XY_P': 0.123456789}, {'MPC_XY_P': '0.123456789'}),
@@ -317,7 +320,8 @@ def test_each_vehicle_has_its_parameters(tmp_path):
         assert {key: float(found[f'PX4_PARAM_{key}']) for key in asked} == asked
 
 
-@pytest.mark.parametrize(('asked', 'value'), [('COM_TAKEOFF_ACT', 1), ('COM_RC_OVERRIDE', 1)])
+@pytest.mark.parametrize(('asked', 'value'), [
+    ('COM_TAKEOFF_ACT', 1), ('COM_RC_OVERRIDE', 1), ('COM_OBC_LOSS_T', 2), ('COM_KILL_DISARM', 1)])
 def test_what_a_release_has_no_longer_is_said(begun_with, asked, value):
     found, (remark,) = begun_with(V1_18, {asked: value})
     assert found == {}

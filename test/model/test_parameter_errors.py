@@ -287,6 +287,19 @@ def test_a_date_is_a_text():
     assert parse_yaml('[2024-02-31, 2020-01-01]', 'x') == ['2024-02-31', '2020-01-01']
 
 
+@pytest.mark.parametrize('data', [b'a: 1\nb: \xff', 'a: ä\nb: ü'.encode('latin-1').replace(
+    b'\xe4', 'ä'.encode())])
+def test_text_of_another_encoding_is_one_sentence(tmp_path, data):
+    (tmp_path / 'x.yaml').write_bytes(data)
+    assert refusal(read_yaml, tmp_path / 'x.yaml', 'fleet file') == (
+        f'fleet file {tmp_path}/x.yaml: must be text in UTF-8; line 2 is none')
+
+
+def test_the_mark_that_some_editors_write_first_is_no_part_of_a_text(tmp_path):
+    (tmp_path / 'x.yaml').write_text('a: 1', encoding='utf-8-sig')
+    assert read_yaml(tmp_path / 'x.yaml', 'fleet file') == {'a': 1}
+
+
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / 'pipe')
     assert refusal(read_yaml, tmp_path / 'pipe', 'fleet file') == (

@@ -3,6 +3,7 @@
 """Logs are read as they were written: axes, rates, gaps, and motor commands by the allocation."""
 import json
 import math
+import os
 import pathlib
 import re
 import struct
@@ -183,6 +184,13 @@ def test_what_is_no_log_is_one_sentence(name, content, why, tmp_path):
     with pytest.raises(ParameterError) as raised:
         read_flight(path)
     assert str(raised.value).startswith(f'log {path}: ') and why in str(raised.value)
+
+
+def test_a_log_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(path := tmp_path / 'log.ulg')
+    with pytest.raises(ParameterError) as raised:
+        read_flight(path)
+    assert str(raised.value) == f'log {path}: no ULog: is no regular file'
 
 
 def twice_and_swapped(table):

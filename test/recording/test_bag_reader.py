@@ -14,6 +14,7 @@ from mcap.writer import CompressionType, Writer
 
 from px4_sim_ros import __version__
 from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.fleet_description import read_run_file
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -398,13 +399,16 @@ def test_a_description_that_is_broken(change, whole, tmp_path):
 
 # Names.
 
-@pytest.mark.parametrize('damage', [b'\xff', b'\0', b'{'])
-def test_a_run_file_that_is_broken(damage, tmp_path):
+@pytest.mark.parametrize(('damage', 'sentence'), [
+    (b'\xff', 'run file .*run.yaml: must be text in UTF-8; line '),
+    (b'\0', 'its description of the run cannot be read: '),
+    (b'{', 'its description of the run cannot be read: ')])
+def test_a_run_file_that_is_broken(damage, sentence, tmp_path):
     path = tmp_path / 'run.yaml'
     path.write_bytes(description().to_yaml().encode())
     assert read_run_file(path) == description()
     path.write_bytes(path.read_bytes() + damage)
-    with pytest.raises(BagError, match='its description of the run cannot be read: '):
+    with pytest.raises(ParameterError, match=sentence):
         read_run_file(path)
 
 

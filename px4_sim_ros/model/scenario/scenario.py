@@ -152,12 +152,16 @@ def _names(owner: str, entries: list[typing.Any]) -> list[str]:
     names: list[str] = []
     for i, entry in enumerate(entries):
         name = entry.get('name', str(i + 1)) if isinstance(entry, dict) else str(i + 1)
-        if not isinstance(name, str) or not name or name in names:
-            raise ParameterError(
-                f'{owner}: events[{i}].name = {shown(name)}: must be a text that no other event'
-                ' has')
+        check_name(f'{owner}: events[{i}]', name, names)
         names.append(name)
     return names
+
+
+def check_name(owner: str, name: typing.Any, names: typing.Collection[str]) -> None:
+    """Check the name of an event among those that there are."""
+    if not isinstance(name, str) or not name or name in names:
+        raise ParameterError(
+            f'{owner}.name = {shown(name)}: must be a text that no other event has')
 
 
 def _event(
