@@ -20,7 +20,7 @@ from px4_sim_ros.cli import view as view_command
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.files import Files
 
-SOON_S = 5.0
+SOON_S = 5.0         # of processor time
 # For what Rerun itself tries for a while.
 PATIENCE_S = 25.0
 
@@ -46,12 +46,12 @@ def poses(path):
 
 def view(capsys, *words):
     """Run the command here; return its exit code and the one sentence that it prints."""
-    started_s = time.monotonic()
+    started_s = time.process_time()
     try:
         code = command_line.main(['view', *map(str, words)])
     except SystemExit as end:
         code = end.code
-    assert time.monotonic() - started_s < SOON_S
+    assert time.process_time() - started_s < SOON_S
     printed = capsys.readouterr()
     assert printed.out == ''
     line, = printed.err.splitlines()

@@ -531,7 +531,7 @@ class Bursts:
             arrays.reals[code.SQUARE:] = self._frames.square_at(
                 *arrays.memory[self._state_at + X:self._state_at + Z].tolist())
         wind, battery = values.get('wind'), values.get('battery_state')
-        self._battery = battery
+        self._battery, self._values = battery, dict(values)        # as those that are called know
         arrays.memory[:3] = (0.0, 0.0, 0.0) if wind is None else wind.velocity_enu
         arrays.memory[3:6] = self._dynamics.dynamics.force_enu
         arrays.reals[code.CURRENT_A] = 0.0 if battery is None else battery.current_a
@@ -632,11 +632,9 @@ class Bursts:
         """Let sensors and the wind act, and make the frames of the sensors."""
         n, arrays = self.numbers, self.arrays
         row = arrays.rows[n[code.BEGUN] - 1, :self._size]
-        inputs = {**self._given.values, **(
+        inputs = self._values | (
             self._dynamics.outputs_of(row, time_us) if self._they_want_battery
-            else {'ground_truth/odom': self._dynamics.truth_of(row, time_us)})}
-        for its in self.called:
-            inputs |= its.outputs
+            else {'ground_truth/odom': self._dynamics.truth_of(row, time_us)})
         measured: Outputs = {}
         for slot, before_us in self._called_before_us.items():
             due_us = time_us + before_us
@@ -646,6 +644,7 @@ class Bursts:
             outputs = slot.block.step(due_us, inputs)
             assert outputs is not None, 'it has no reply to wait for'
             self.called.append(Called(due_us, slot, outputs))
+            self._values |= outputs
             if before_us:
                 arrays.memory[:3] = outputs['wind'].velocity_enu       # of the next step
             else:
