@@ -139,7 +139,7 @@ def test_packages_without_a_key_are_imported_where_they_are_needed():
     ('pygeomag', ['fly']), ('plotly', ['fly', '--report', 'page.html']),
     ('scipy', ['campaign', 'wind_limit']),
     ('scipy', ['identify', 'a.ulg', '--vehicle', 'iris', '--out', 'b.yaml']),
-    ('distributed', ['campaign', 'wind_limit', '--executor', 'dask'])])
+    ('distributed', ['campaign', 'wind_limit', '--scheduler', 'tcp://a:1'])])
 def test_one_that_is_missing_is_named_before_anything_starts(package, words, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)
     assert main(words) == 2

@@ -10,9 +10,8 @@ import sys
 import typing
 
 from px4_sim_ros.campaign import conduct as conducting
-from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.conduct import Outcome, Progress, fly_again
-from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, ExecutorEndedError, opened
+from px4_sim_ros.campaign.executors import ExecutorEndedError, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
@@ -41,7 +40,7 @@ def refly(options: argparse.Namespace, path: str, run: str) -> int:
     if not run.isdecimal():
         raise ParameterError(f'run {run!r}: must be the number of a run')
     px4 = _px4(options, folder)
-    with flown_again.only_allowed(options.allow or []), opened(THREADS, 1) as found:
+    with flown_again.only_allowed(options.allow or []), opened(1) as found:
         before, now = fly_again(folder, int(run), found.fly, px4)
     if before['fingerprint'] == now['fingerprint']:
         print(f"run {run}: the same flight, fingerprint {now['fingerprint']}")
@@ -131,8 +130,8 @@ campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is no
 # What options are for; `report` and `compare` have none.
 _ONLY_OF = {
     'allow': ('refly',), 'px4_dir': ('FILE', 'refly'), 'px4_schedule': ('FILE', 'refly'),
-    **dict.fromkeys(('runs', 'at_least', 'seed', 'out', 'workers', 'executor', 'scheduler',
-                     'autopilot'), ('FILE',))}
+    **dict.fromkeys(('runs', 'at_least', 'seed', 'out', 'workers', 'scheduler', 'autopilot'),
+                    ('FILE',))}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -146,10 +145,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' default')
     parser.add_argument('--workers', type=int, metavar='N', help='how many fly at the same time;'
                         ' by default as many as there are cores')
-    parser.add_argument('--executor', choices=EXECUTORS,
-                        help=f'who hands out the runs; {THREADS} by default')
     parser.add_argument('--scheduler', metavar='tcp://HOST:PORT',
-                        help='of Dask; without one there is a cluster on this machine')
+                        help='of Dask, whose workers fly; this machine does by default')
     parser.add_argument('--autopilot', choices=STARTED, help='that of the file by default')
     add_argument(parser)
     parser.add_argument('--px4-schedule', choices=SCHEDULES, help='how a PX4 runs, as with'
@@ -176,8 +173,6 @@ def campaign(options: argparse.Namespace) -> int:
             if value is not None and (word if word in counts else 'FILE') not in actions:
                 raise ParameterError(f'{name} = {value}: is only for '
                                      + ', '.join(f'`campaign {action}`' for action in actions))
-        # They have none before: whether they were given is known by that.
-        options.executor, options.scheduler = options.executor or THREADS, options.scheduler or ''
         with signals.unwrapped():
             return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
     except (OSError, RuntimeError) as error:
@@ -198,7 +193,7 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
     progress = CampaignProgress(runs)
     try:
-        with signals.unwrapped(), opened(options.executor, workers, options.scheduler) as found:
+        with signals.unwrapped(), opened(workers, options.scheduler or '') as found:
             if found.note:
                 progress.print(found.note)
             outcome = conducting.conduct(
@@ -273,7 +268,8 @@ def _asked_for(
                          options.px4_schedule or REPEATABLE)
         px4 = str(found.build), found.schedule
     workers = _workers(options, px4)
-    executors.check(options.executor, options.scheduler)
+    if options.scheduler:
+        check_installed('distributed')
     conducting.check(campaign, px4)
     return campaign, px4, workers
 

@@ -5,10 +5,7 @@ import concurrent.futures
 import contextlib
 import csv
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
 import types
 
@@ -38,7 +35,7 @@ def flown(monkeypatch):
         return row_of(job)
 
     @contextlib.contextmanager
-    def opened(name, workers, scheduler=''):
+    def opened(workers, scheduler=''):
         with concurrent.futures.ThreadPoolExecutor(2) as executor:
             yield Opened(executor, fly, 2, '')
     monkeypatch.setattr(command, 'opened', opened)
@@ -93,7 +90,7 @@ class Cancelled(concurrent.futures.ThreadPoolExecutor):
 def test_an_executor_that_has_ended_is_one_sentence_and_the_rows_stay(
         file, flown, here, tmp_path, monkeypatch):
     @contextlib.contextmanager
-    def opened(name, workers, scheduler=''):
+    def opened(workers, scheduler=''):
         with Cancelled(1) as executor:
             yield Opened(executor, row_of, 1, '')
     words = 'campaign', file, '--out', tmp_path / 'c'
@@ -133,8 +130,6 @@ def test_what_is_no_campaign_is_told(text, here, tmp_path):
     (['FILE', '--at-least', '0.99'],
      'at_least = 0.99: 12 runs cannot show it, even if all hold; 299 can'),
     (['FILE', '--at-least', 'nan'], 'at_least = nan: must be greater than 0 and less than 1'),
-    (['FILE', '--scheduler', 'tcp://a:1'],
-     "scheduler 'tcp://a:1': is only for --executor dask"),
     *((['FILE', '--workers', count], f'workers = {count}: must be at least 1 and at most 20, which'
        ' is for how many there are ports with autopilot embedded') for count in ('0', '21')),
     *(([word, *['FILE'] * count, '--workers', '2'], 'workers = 2: is only for `campaign FILE`')
@@ -175,7 +170,7 @@ def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
         return {'row': {'fingerprint': 'b', 'versions': 'numba 0.69.0, numpy 2.4.6, px4 4567'}}
 
     @contextlib.contextmanager
-    def opened(name, workers, scheduler=''):
+    def opened(workers, scheduler=''):
         yield Opened(None, fly, 1, '')
     monkeypatch.setattr(command, 'opened', opened)
     told = here('campaign', 'refly', folder.path, 1, '--px4-dir', new)
@@ -196,16 +191,6 @@ def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
     assert (told.returncode, told.stderr) == (
         2, f'campaign: px4_dir = {new}: is for nothing: the embedded autopilot flies'
         f' {embedded.path}\n')
-
-
-def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts():
-    said = ''
-    with pytest.raises(KeyboardInterrupt), executors._undisturbed():
-        os.kill(os.getpid(), signal.SIGINT)
-        said = subprocess.run(['grep', 'SigBlk', '/proc/self/status'], check=True,
-                              capture_output=True, text=True).stdout
-    assert int(said.split()[1], 16) >> (signal.SIGINT - 1) & 1
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_a_cluster_without_this_package_is_refused():

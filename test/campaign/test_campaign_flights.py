@@ -42,7 +42,7 @@ HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}],
 
 
 def conduct(folder, report=lambda progress: None, workers=1):
-    with opened('threads', workers) as found:
+    with opened(workers) as found:
         return conducting.conduct(folder, found.executor, found.fly, found.slots, report), found
 
 
@@ -154,7 +154,7 @@ def test_a_worker_that_is_killed_loses_no_run_and_leaves_nothing(tmp_path, monke
     (tmp_path / 'tmp').mkdir()
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'tmp'))
     folder, killed = folder_of(tmp_path / 'c', campaign(scenario=HOP, runs=3)), []
-    with opened('threads', 1) as found:
+    with opened(1) as found:
         pids = found.fly.__self__.pids
 
         def kill_once(progress):
@@ -253,15 +253,12 @@ def file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize('number, executor', [
-    (signal.SIGINT, 'threads'), (signal.SIGKILL, 'threads'), (signal.SIGTERM, 'dask')])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])
 def test_what_is_interrupted_goes_on_with_the_same_command(
-        file, here, tmp_path, number, executor):
-    if executor == 'dask':
-        pytest.importorskip('distributed')
+        file, here, tmp_path, number):
     temporary = tmp_path / 'tmp'
     temporary.mkdir()
-    words = ['campaign', file, '--out', tmp_path / 'c', '--workers', 1, '--executor', executor]
+    words = ['campaign', file, '--out', tmp_path / 'c', '--workers', 1]
     with running(command(*words), env=os.environ | {'TMPDIR': str(temporary)}) as process:
         wait_for_line(process, 'run 1: ')
         children = family(process.pid)
@@ -289,7 +286,7 @@ def test_what_is_interrupted_goes_on_with_the_same_command(
 def test_dask_flies_the_same_and_goes_on_after_a_run_that_kills_its_workers(
         tmp_path, monkeypatch):
     """Of the run that is lost it is told why; the others have their rows."""
-    pytest.importorskip('distributed')
+    distributed = pytest.importorskip('distributed')
     dask = pytest.importorskip('dask')
     killer = 2
 
@@ -302,30 +299,27 @@ def test_dask_flies_the_same_and_goes_on_after_a_run_that_kills_its_workers(
     # So that no other run waits on a worker that is killed: Dask takes it for guilty as well.
     monkeypatch.setattr(conducting, '_AHEAD', 1)
     # Dask tries it on four workers otherwise, each of which has to be started again.
-    with dask.config.set({'distributed.scheduler.allowed-failures': 0}):
-        for executor in 'threads', 'dask':
+    with dask.config.set({'distributed.scheduler.allowed-failures': 0}), distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, host='127.0.0.1',
+            dashboard_address='127.0.0.1:0') as cluster:
+        for scheduler in '', cluster.scheduler_address:
             found = campaign(runs=3)
-            folder = folder_of(tmp_path / executor, found)
-            with opened(executor, 1) as there:
+            folder = folder_of(tmp_path / f'c{len(rows)}', found)
+            with opened(1, scheduler) as there:
                 conducting.conduct(
                     folder, there.executor, there.fly, there.slots, lambda progress: None)
-                if executor == 'dask':
-                    # Scheduler, dashboard and workers: no other machine reaches them.
-                    listens = [c.laddr.ip for process in (psutil.Process(), *family(os.getpid()))
-                               for c in process.net_connections('tcp')
-                               if c.status == psutil.CONN_LISTEN]
-                    assert len(listens) >= 3 and set(listens) == {'127.0.0.1'}, listens
-                    assert ' http://127.0.0.1:' in there.note
+                if scheduler:
                     killed = folder_of(tmp_path / 'killed', found)
                     outcome = conducting.conduct(
                         killed, there.executor, fly, there.slots, lambda progress: None)
-            rows[executor] = [row['fingerprint'] for row in folder.rows()]
-    assert rows['dask'] == rows['threads']
+            rows[scheduler] = [row['fingerprint'] for row in folder.rows()]
+    here, by_dask = rows.values()
+    assert by_dask == here
     assert outcome.lost.keys() == {killer}
     assert re.fullmatch(r'each worker of Dask that flew it was killed, lastly that at tcp:[\d./:]+',
                         outcome.lost[killer])
     there = {row['run']: row['fingerprint'] for row in killed.rows()}
-    assert there == {run: rows['dask'][run - 1] for run in (1, 3)}
+    assert there == {run: here[run - 1] for run in (1, 3)}
 
 
 @pytest.fixture
@@ -340,7 +334,7 @@ def test_a_px4_that_hangs_is_given_up_and_nothing_of_it_is_left(px4):
     run = campaign(scenario=HOP).run(1)
     job = Job(1, run.scenario, None, px4, 'never', '', 12.0, {})
     seen = []
-    with opened('threads', 1) as found:
+    with opened(1) as found:
         future = found.executor.submit(found.fly, job)
         while not (seen := _px4_of(found.fly.__self__.pids())):
             time.sleep(0.1)
@@ -356,7 +350,7 @@ def test_a_px4_that_hangs_is_given_up_and_nothing_of_it_is_left(px4):
 @NEEDS_FIFO
 def test_px4_flies_a_run_again(px4, tmp_path):
     folder = Folder.make(tmp_path / 'c', campaign(scenario=HOP, runs=1), px4)
-    with opened('threads', 1) as found:
+    with opened(1) as found:
         outcome = conducting.conduct(folder, found.executor, found.fly, 1, lambda progress: None)
         assert outcome.lost == {}
         assert outcome.rows[0]['repeatable'], outcome.rows[0]
