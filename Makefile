@@ -39,9 +39,9 @@ check: $(VENV)/.test
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# All models against closed forms, tables and other libraries, on one page.
+# All models against closed forms, tables and other libraries.
 verify: $(VENV)/.test
-	PYTHONPATH=test $(BIN)/python -m verification.report -o verification.html
+	PYTHONPATH=test $(BIN)/python -m verification
 
 # The pictures of the documents; the script says what it needs.
 pictures: $(VENV)/.test

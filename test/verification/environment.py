@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 
 import numpy as np
@@ -16,7 +15,7 @@ from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.environment.magnetic_field import MagneticField, field_enu_t
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.sensors.gnss import Gnss
-from verification.checks import Plot, Result, Series, check
+from verification.checks import check
 from verification.earth import (
     WMM2025_TEST_VALUES,
     closed_form,
@@ -45,27 +44,11 @@ POTENTIAL = "slope of the potential with NOAA's coefficients, summed with scipy.
 
 # Air.
 
-@functools.cache
-def profile():
-    """Return the plot of temperature, pressure and density up to 11 km."""
-    air, heights = Atmosphere(), np.linspace(0.0, 11_000.0, 111)
-    table = np.array(TABLE)
-    series = []
-    for i, (name, law) in enumerate((
-            ('temperature', air.temperature_k), ('pressure', air.pressure_pa),
-            ('density', air.density_kg_m3))):
-        top = law(0.0)
-        series += [
-            Series(name, heights / 1e3, [law(h) / top for h in heights]),
-            Series(f'{name}, table', table[:, 0] / 1e3, table[:, i + 1] / table[0, i + 1], 'dots')]
-    return Plot('Standard atmosphere', 'height in km', 'share of that at sea level', tuple(series))
-
-
 @check('ISA temperature', model='atmosphere, 0 to 11 km', reference=ISA, tolerance=1e-9, unit='K')
 def isa_temperature():
     """Return the largest difference."""
     air = Atmosphere()
-    return Result(np.max([abs(air.temperature_k(h) - t) for h, t, _, _ in TABLE]), profile())
+    return np.max([abs(air.temperature_k(h) - t) for h, t, _, _ in TABLE])
 
 
 @check(
@@ -74,7 +57,7 @@ def isa_temperature():
 def isa_pressure():
     """Return the largest difference."""
     air = Atmosphere()
-    return Result(np.max([abs(air.pressure_pa(h) / p - 1.0) for h, _, p, _ in TABLE]), profile())
+    return np.max([abs(air.pressure_pa(h) / p - 1.0) for h, _, p, _ in TABLE])
 
 
 @check(
@@ -83,7 +66,7 @@ def isa_pressure():
 def isa_density():
     """Return the largest difference."""
     air = Atmosphere()
-    return Result(np.max([abs(air.density_kg_m3(h) / d - 1.0) for h, _, _, d in TABLE]), profile())
+    return np.max([abs(air.density_kg_m3(h) / d - 1.0) for h, _, _, d in TABLE])
 
 
 @check(
@@ -96,7 +79,7 @@ def pressure_at_home():
         return 9.80665 / (287.05287 * (288.15 - 0.0065 * height))
 
     expected = 101325.0 * math.exp(-quad(scale, 0.0, 488.0)[0])
-    return Result(abs(world().atmosphere().pressure_pa(488.0) / expected - 1.0))
+    return abs(world().atmosphere().pressure_pa(488.0) / expected - 1.0)
 
 
 # Gravity.
@@ -106,16 +89,9 @@ def pressure_at_home():
     reference=ELLIPSOIDAL, tolerance=1.1e-7, unit='m/s^2')
 def gravity_of_the_ellipsoid():
     """Return the largest difference."""
-    latitudes, finer = list(range(-90, 91, 15)), list(range(-90, 91, 3))
-    return Result(
-        np.max([
-            abs(Gravity.wgs84(latitude, 500.0).at(height) - closed_form(latitude, 500.0 + height))
-            for latitude in latitudes for height in (-500.0, 0.0, 500.0)]),
-        Plot(
-            'Normal gravity on the ellipsoid', 'latitude in deg', 'm/s^2', (
-                Series('wgs84', finer, [Gravity.wgs84(v, 0.0).at_home for v in finer]),
-                Series('closed form', latitudes, [closed_form(v, 0.0) for v in latitudes],
-                       'dots'))))
+    return np.max([
+        abs(Gravity.wgs84(latitude, 500.0).at(height) - closed_form(latitude, 500.0 + height))
+        for latitude in range(-90, 91, 15) for height in (-500.0, 0.0, 500.0)])
 
 
 @check(
@@ -123,9 +99,9 @@ def gravity_of_the_ellipsoid():
     tolerance=1e-9, unit='m/s^2')
 def gravity_on_the_ellipsoid():
     """Return the largest difference."""
-    return Result(np.max([
+    return np.max([
         abs(Gravity.wgs84(latitude, 0.0).at_home - closed_form(latitude, 0.0))
-        for latitude in range(-90, 91, 15)]))
+        for latitude in range(-90, 91, 15)])
 
 
 @check(
@@ -134,10 +110,10 @@ def gravity_on_the_ellipsoid():
     tolerance=2e-10, unit='m/s^2')
 def gravity_at_pole_and_equator():
     """Return the largest difference."""
-    return Result(np.max([
+    return np.max([
         abs(Gravity.wgs84(latitude, 0.0).at_home - expected) for latitude, expected in (
             (90.0, 9.8321849378), (-90.0, 9.8321849378), (0.0, 9.7803253359),
-            (45.0, 9.8061977694))]))
+            (45.0, 9.8061977694))])
 
 
 # The Earth.
@@ -156,8 +132,8 @@ def disc_of_positions():
 def local_round_trip():
     """Return the largest distance."""
     frame = world().local_frame()
-    return Result(np.max([
-        math.dist(frame.to_local(frame.to_geodetic(p)), p) for p in disc_of_positions()]))
+    return np.max([
+        math.dist(frame.to_local(frame.to_geodetic(p)), p) for p in disc_of_positions()])
 
 
 @check(
@@ -176,7 +152,7 @@ def local_frame():
                 got, latitude_deg=latitude, longitude_deg=longitude)
             worst = np.maximum(
                 worst, math.dist(earth_fixed(got), earth_fixed(expected)) / distance)
-    return Result(worst)
+    return worst
 
 
 @check(
@@ -198,7 +174,7 @@ def barometer_against_gnss():
         worst = np.maximum(worst, abs(
             gnss.measure(truth).position.ellipsoid_altitude_m - world().geoid_height_m
             - world().atmosphere().pressure_altitude_m(pressure)))
-    return Result(worst)
+    return worst
 
 
 # The magnetic field.
@@ -227,7 +203,7 @@ def _off_nt(field_t, reference_nt):
 def field_near_the_pole():
     """Return the largest difference of a component."""
     rows = [row for row in WMM2025_TEST_VALUES if abs(row[2]) >= 80.0]
-    return Result(np.maximum(_published(rows), _from_the_potential(89.9, 30.0, 0.0)))
+    return np.maximum(_published(rows), _from_the_potential(89.9, 30.0, 0.0))
 
 
 @check(
@@ -236,7 +212,7 @@ def field_near_the_pole():
 def field_on_the_equator():
     """Return the largest difference of a component."""
     rows = [row for row in WMM2025_TEST_VALUES if row[2] == 0.0]
-    return Result(np.maximum(_published(rows), _from_the_potential(0.0, 0.0, 0.0)))
+    return np.maximum(_published(rows), _from_the_potential(0.0, 0.0, 0.0))
 
 
 @check(
@@ -245,7 +221,7 @@ def field_on_the_equator():
 def field_at_zurich():
     """Return the largest difference of a component; NOAA's test values have no place near."""
     home = world().local_frame().origin
-    return Result(_from_the_potential(*dataclasses.astuple(home)))
+    return _from_the_potential(*dataclasses.astuple(home))
 
 
 HOMES = ((47.397742, 8.545594), (0.0, 179.99), (80.0, -100.0), (-65.0, 140.0), (90.0, 0.0))
@@ -263,7 +239,7 @@ def field_around_home():
         for position in ((0.0, 0.0, 0.0), *_around()):
             worst = np.maximum(worst, math.dist(
                 1e9 * np.array(field.at(position)), _turned(frame, position)))
-    return Result(worst)
+    return worst
 
 
 def _around():

@@ -11,7 +11,7 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import qmult, quat2mat
 
 from px4_sim_ros.model import frames, rotation
-from verification.checks import Result, check
+from verification.checks import check
 
 ENU_TO_NED = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 FLU_TO_FRD = np.diag([1.0, -1.0, -1.0])
@@ -31,7 +31,7 @@ def axes_of_a_vector():
     pairs = [
         (frames.enu_to_ned((1, 2, 3)), (2, 1, -3)), (frames.ned_to_enu((2, 1, -3)), (1, 2, 3)),
         (frames.flu_to_frd((1, 2, 3)), (1, -2, -3)), (frames.frd_to_flu((1, -2, -3)), (1, 2, 3))]
-    return Result(sum(a != b for got, expected in pairs for a, b in zip(got, expected)))
+    return sum(a != b for got, expected in pairs for a, b in zip(got, expected))
 
 
 @check(
@@ -45,7 +45,7 @@ def round_trip_of_a_vector():
         for back in (frames.ned_to_enu(frames.enu_to_ned(v)),
                      frames.frd_to_flu(frames.flu_to_frd(v))):
             wrong += sum(a != b for a, b in zip(back, v))
-    return Result(wrong)
+    return wrong
 
 
 @check(
@@ -53,10 +53,10 @@ def round_trip_of_a_vector():
     reference='product of the rotation matrices, by transforms3d', tolerance=1e-14, unit='1')
 def axes_of_an_attitude():
     """Return the largest difference of a matrix element."""
-    return Result(np.max([
+    return np.max([
         np.abs(quat2mat(frames.quaternion_enu_flu_to_ned_frd(q))
                - ENU_TO_NED @ quat2mat(q) @ FLU_TO_FRD)
-        for q in unit_quaternions()]))
+        for q in unit_quaternions()])
 
 
 @check(
@@ -64,10 +64,10 @@ def axes_of_an_attitude():
     reference='the quaternion itself; the factor sqrt(1/2) is rounded', tolerance=1e-15, unit='1')
 def round_trip_of_an_attitude():
     """Return the largest difference of a component."""
-    return Result(np.max([
+    return np.max([
         abs(a - b) for q in unit_quaternions()
         for a, b in zip(q, frames.quaternion_enu_flu_to_ned_frd(
-            frames.quaternion_enu_flu_to_ned_frd(q)))]))
+            frames.quaternion_enu_flu_to_ned_frd(q)))])
 
 
 @check(
@@ -89,4 +89,4 @@ def rotations():
                 (np.reshape(rotation.matrix(rotation.from_rotation_vector(turn)), (3, 3)),
                  axangle2mat(turn, math.hypot(*turn)))):
             worst = np.maximum(worst, np.abs(np.subtract(got, expected)).max())
-    return Result(worst)
+    return worst

@@ -13,7 +13,7 @@ import scipy.special
 
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive
 from px4_sim_ros.model.vehicle.sections import BatteryModel
-from verification.checks import Plot, Result, Series, check
+from verification.checks import check
 from verification.fixed_step import INTEGRATORS, FixedStep
 from verification.plant_equations import (
     DURATION_US,
@@ -36,16 +36,6 @@ def slope(x, y):
     return np.polyfit(np.log(x), np.log(y), 1)[0]
 
 
-def convergence_plot(title, steps_s, errors):
-    """Return errors over step lengths of all methods, beside lines of the expected slopes."""
-    series = []
-    for name, order in ORDERS.items():
-        h, e = np.array(steps_s[name]), np.array(errors[name])
-        series.append(Series(f'{name}: slope {slope(h, e):.2f}', h, e, 'dots'))
-        series.append(Series(f'{name}: order {order}', h, e[-1] * (h / h[-1]) ** order, 'limit'))
-    return Plot(title, 'step in s', 'error', tuple(series), 'xy')
-
-
 @functools.cache
 def logistic_growth():
     """Return step lengths and errors by method for x' = x (1 - x), x(0) = 0.1, over 2 s."""
@@ -59,7 +49,7 @@ def logistic_growth():
             for n in counts[name]]
         for name in ORDERS}
     steps_s = {name: [2.0 / n for n in counts[name]] for name in ORDERS}
-    return steps_s, errors, convergence_plot('Convergence on a closed form', steps_s, errors)
+    return steps_s, errors
 
 
 def _order_check(name, order):
@@ -68,8 +58,8 @@ def _order_check(name, order):
         reference=f'order {order}; closed form x = 1 / (1 + 9 exp(-t))', tolerance=0.1,
         unit='of slope')
     def order_of_the_method():
-        steps_s, errors, plot = logistic_growth()
-        return Result(abs(slope(steps_s[name], errors[name]) - order), plot)
+        steps_s, errors = logistic_growth()
+        return abs(slope(steps_s[name], errors[name]) - order)
 
 
 for _name, _order in ORDERS.items():
@@ -131,27 +121,15 @@ def plant_error(integrator, step_us, vehicle=dense_vehicle, **parameters):
     return (np.array(dynamics.state) - reference) / np.maximum(np.abs(reference), 1.0)
 
 
-@functools.cache
-def plant_convergence():
-    """Return the errors of the state by method, and their plot.
-
-    With loose tolerances rk23 and rk45 take all steps as they are asked to.
-    """
-    errors = {
-        name: [np.linalg.norm(plant_error(name, h, **LOOSE)) for h in steps_us]
-        for name, steps_us in PLANT_STEPS_US.items()}
-    steps_s = {name: np.array(steps_us) / 1e6 for name, steps_us in PLANT_STEPS_US.items()}
-    return errors, convergence_plot('Convergence on the plant', steps_s, errors)
-
-
 def _plant_order_check(name, order):
     @check(
         f'order of {name} on the plant', model=f'plant with {name}, 192 ms of flight',
         reference=f'order {order}; {EQUATIONS}', tolerance=0.1 if order == 1 else 0.2,
         unit='of slope')
     def order_on_the_plant():
-        errors, plot = plant_convergence()
-        return Result(abs(slope(PLANT_STEPS_US[name], errors[name]) - order), plot)
+        # With loose tolerances rk23 and rk45 take all steps as they are asked to.
+        errors = [np.linalg.norm(plant_error(name, h, **LOOSE)) for h in PLANT_STEPS_US[name]]
+        return abs(slope(PLANT_STEPS_US[name], errors) - order)
 
 
 for _name, _order in ORDERS.items():
@@ -162,14 +140,14 @@ for _name, _order in ORDERS.items():
        tolerance=1e-8, unit='relative')
 def plant_in_flight():
     """Return the largest difference over all components of the state."""
-    return Result(np.abs(plant_error('rk4', 250)).max())
+    return np.abs(plant_error('rk4', 250)).max()
 
 
 @check('plant in flight, quick rotors', model='plant, RK4 at 250 us, 192 ms, lags of iris.sdf',
        reference=EQUATIONS, tolerance=1e-6, unit='relative')
 def plant_with_quick_rotors():
     """Return the largest difference over all components of the state."""
-    return Result(np.abs(plant_error('rk4', 250, quick_vehicle)).max())
+    return np.abs(plant_error('rk4', 250, quick_vehicle)).max()
 
 
 @check('plant with adaptive steps', model='plant, rk23 and rk45 with the default tolerances',
@@ -179,7 +157,7 @@ def plant_with_adaptive_steps():
 
     The tolerance is ten times the largest error that the default ones allow to one step.
     """
-    return Result(np.max(np.abs([plant_error(name, 4000) for name in ('rk23', 'rk45')])))
+    return np.max(np.abs([plant_error(name, 4000) for name in ('rk23', 'rk45')]))
 
 
 # Motions with a closed form.
@@ -254,13 +232,13 @@ def _motion_check(name, what, run, closed_form):
         f'{name}: state', model=f'rk4, rk23, rk45: {what}', reference=closed_form,
         tolerance=1e-5, unit='1')
     def state():
-        return Result(run()[0])
+        return run()[0]
 
     @check(
         f'{name}: energy', model=f'rk4, rk23, rk45: {what}', reference='energy is constant',
         tolerance=1e-6, unit='relative')
     def energy():
-        return Result(run()[1])
+        return run()[1]
 
 
 _motion_check(

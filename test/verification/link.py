@@ -21,7 +21,7 @@ from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.spec.blocks import block_configuration
 from px4_sim_ros.spec.configuration import load_configuration
-from verification.checks import Result, check
+from verification.checks import check
 from verification.plants import STILL_TRUTH
 
 OPTIONAL = 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry'
@@ -93,9 +93,9 @@ def ages_us(late_us=0):
 def _worst(names, expected_us, late_us=0):
     """Return the largest difference; infinite if a kind never came."""
     ages = ages_us(late_us)
-    return Result(np.max([
+    return np.max([
         max((abs(age - expected_us(name)) for age in ages[name]), default=math.inf)
-        for name in names]))
+        for name in names])
 
 
 @check('stamp of GNSS, odometry and truth', model="PX4's clock as a message comes, 100 steps",
@@ -120,6 +120,6 @@ def delays():
        reference='delays_us: none, which EKF2 believes by default, and three steps')
 def delays_within():
     """Return the largest difference."""
-    return Result(np.max([
-        _worst(WITHIN, lambda name, late_us=late_us: late_us, late_us).deviation
-        for late_us in (0, 3 * STEP_US)]))
+    return np.max([
+        _worst(WITHIN, lambda name, late_us=late_us: late_us, late_us)
+        for late_us in (0, 3 * STEP_US)])

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from transforms3d.quaternions import quat2mat
 
 from px4_sim_ros.model.rotation import yaw_rad
-from verification.checks import Plot, Result, Series, check
+from verification.checks import check
 from verification.plants import (
     G_M_S2,
     TILTED,
@@ -37,11 +37,9 @@ def free_fall():
     """Return the largest distance on the way."""
     vehicle = dragless_iris()
     run = truths(build(vehicle, reference_air(vehicle)), 1.0)
-    t = seconds(run)
-    off = [math.dist(a.position_enu, (0.0, 0.0, -0.5 * G_M_S2 * s * s)) for a, s in zip(run, t)]
-    return Result(np.max(off), Plot(
-        'Free fall', 'time in s', 'distance from the closed form in m',
-        (Series('RK4 at 4 ms', t, off),)))
+    off = [math.dist(a.position_enu, (0.0, 0.0, -0.5 * G_M_S2 * s * s))
+           for a, s in zip(run, seconds(run))]
+    return np.max(off)
 
 
 @check(
@@ -63,11 +61,7 @@ def throw_with_linear_drag():
     got = np.array([truth.position_enu for truth in run])
     velocities = final + np.outer(np.exp(-t / lasting), start - final)
     flown = np.array([quat2mat(truth.attitude) @ truth.velocity_flu for truth in run])
-    off = np.linalg.norm((got - exact, flown - velocities), axis=2).max()
-    return Result(off, Plot(
-        'Throw with linear drag', 'east in m', 'height in m', (
-            Series('RK4 at 4 ms', got[:, 0], got[:, 2]),
-            Series('closed form', exact[::25, 0], exact[::25, 2], 'dots'))))
+    return np.linalg.norm((got - exact, flown - velocities), axis=2).max()
 
 
 @check(
@@ -80,10 +74,10 @@ def fall_with_quadratic_drag():
     run = truths(build(vehicle, reference_air(vehicle)), 3.0)
     terminal = math.sqrt(1.55 * G_M_S2 / 0.018)
     phases = [G_M_S2 * t / terminal for t in seconds(run)]
-    return Result(np.max([
+    return np.max([
         (abs(a.position_enu[2] + terminal ** 2 / G_M_S2 * math.log(math.cosh(phase))),
          abs(a.velocity_flu[2] + terminal * math.tanh(phase)))
-        for a, phase in zip(run, phases)]))
+        for a, phase in zip(run, phases)])
 
 
 @check(
@@ -95,9 +89,9 @@ def fall_on_each_side():
     drag, ratios, half = 0.018, (0.7, 2.0, 3.5), math.sqrt(0.5)
     vehicle = altered(
         dragless_iris(), body={'quadratic_drag_n_s2_m2': drag, 'drag_ratios': ratios})
-    offs, plots = [], []
-    for axis, attitude, ratio in zip(
-            'xyz', ((half, 0.0, half, 0.0), (half, half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)), ratios):
+    offs = []
+    for attitude, ratio in zip(
+            ((half, 0.0, half, 0.0), (half, half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)), ratios):
         dynamics = build(vehicle, reference_air(vehicle))
         dynamics.state[6:10] = attitude
         run = truths(dynamics, 3.0)
@@ -105,9 +99,7 @@ def fall_on_each_side():
         fallen = np.array([np.linalg.norm(truth.velocity_flu) for truth in run])
         closed = terminal * np.tanh(G_M_S2 * t / terminal)
         offs.append(np.abs(fallen - closed).max())
-        plots += [Series(f'along {axis}', t, fallen),
-                  Series(f'closed form, {axis}', t[::50], closed[::50], 'dots')]
-    return Result(max(offs), Plot('Fall on each side', 'time in s', 'speed in m/s', tuple(plots)))
+    return max(offs)
 
 
 # Turning.
@@ -118,22 +110,13 @@ RATE = (1.0, 2.0, 3.0)
 
 @functools.cache
 def free_top():
-    """Return the truths of a body with three different moments of inertia, and a plot."""
+    """Return the truths of a body with three different moments of inertia, and its rates."""
     vehicle = altered(dragless_iris(), body={'inertia_kg_m2': tuple(INERTIA)})
     dynamics = build(vehicle, reference_air(vehicle, 0.0), step_us=1000)
     dynamics.state[6:10] = TILTED
     dynamics.state[10:13] = RATE
     run = truths(dynamics, 2.0)
-    t = seconds(run)
-    rates = np.array([truth.rate_flu for truth in run])
-    exact = solve_ivp(
-        lambda _, w: np.cross(INERTIA * w, w) / INERTIA, (0.0, 2.0), RATE, 'DOP853',
-        t_eval=t, rtol=1e-13, atol=1e-13).y.T
-    plot = Plot('Torque-free top', 'time in s', 'body rate in rad/s', tuple(
-        s for i, axis in enumerate('xyz') for s in (
-            Series(axis, t, rates[:, i]),
-            Series(f'{axis}, DOP853', t[::100], exact[::100, i], 'dots'))))
-    return run, rates, exact, plot
+    return run, np.array([truth.rate_flu for truth in run])
 
 
 TOP = 'plant, RK4 at 1 ms; I = (2, 1, 0.5), w = (1, 2, 3), 2 s'
@@ -143,34 +126,37 @@ TOP = 'plant, RK4 at 1 ms; I = (2, 1, 0.5), w = (1, 2, 3), 2 s'
        unit='relative')
 def energy_of_the_top():
     """Return the largest change."""
-    _, rates, _, plot = free_top()
+    _, rates = free_top()
     energy = 0.5 * (rates ** 2 @ INERTIA)
-    return Result(np.abs(energy / 5.25 - 1.0).max(), plot)
+    return np.abs(energy / 5.25 - 1.0).max()
 
 
 @check('free top: angular momentum', model=TOP, reference='R I w is constant in the world',
        tolerance=1e-4, unit='kg m^2/s')
 def momentum_of_the_top():
     """Return the largest change."""
-    run, rates, _, plot = free_top()
+    run, rates = free_top()
     momenta = np.array([quat2mat(a.attitude) @ (INERTIA * w) for a, w in zip(run, rates)])
     start = quat2mat(TILTED) @ (INERTIA * RATE)
-    return Result(np.linalg.norm(momenta - start, axis=1).max(), plot)
+    return np.linalg.norm(momenta - start, axis=1).max()
 
 
 @check('free top: quaternion norm', model=TOP, reference='unit length', tolerance=1e-10, unit='1')
 def norm_of_the_attitude():
     """Return the largest difference from one."""
-    run, _, _, plot = free_top()
-    return Result(np.max([abs(math.hypot(*truth.attitude) - 1.0) for truth in run]), plot)
+    run, _ = free_top()
+    return np.max([abs(math.hypot(*truth.attitude) - 1.0) for truth in run])
 
 
 @check('free top: body rates', model=TOP, tolerance=1e-6, unit='rad/s',
        reference="Euler's equations with NumPy, integrated by SciPy's DOP853")
 def rates_of_the_top():
     """Return the largest difference."""
-    _, rates, exact, plot = free_top()
-    return Result(np.abs(rates - exact).max(), plot)
+    run, rates = free_top()
+    exact = solve_ivp(
+        lambda _, w: np.cross(INERTIA * w, w) / INERTIA, (0.0, 2.0), RATE, 'DOP853',
+        t_eval=seconds(run), rtol=1e-13, atol=1e-13).y.T
+    return np.abs(rates - exact).max()
 
 
 @check('constant yaw rate', model=f'{RK4_4_MS}, pi rad/s for 2 s', reference='yaw = pi t',
@@ -181,9 +167,9 @@ def constant_yaw_rate():
     dynamics = build(vehicle, reference_air(vehicle))
     dynamics.state[12] = math.pi
     run = truths(dynamics, 2.0)
-    return Result(np.max([
+    return np.max([
         abs(math.remainder(yaw_rad(a.attitude) - math.pi * t, math.tau))
-        for a, t in zip(run, seconds(run))]))
+        for a, t in zip(run, seconds(run))])
 
 
 @check('Coriolis force', model='plant without air, 60 m/s to the north, RK4 at 4 ms, 5 s',
@@ -204,4 +190,4 @@ def coriolis_force():
     expected = (
         along * 5.0 + (start - along) * math.sin(turned) / size
         + np.cross(axis, start) * (1.0 - math.cos(turned)) / size)
-    return Result(math.dist(end, expected))
+    return math.dist(end, expected)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
-from verification.checks import Plot, Result, Series, check
+from verification.checks import check
 from verification.plants import (
     G_M_S2,
     altered,
@@ -50,10 +50,10 @@ def hover_trim_at_home():
 def _hover(environment, speed):
     dynamics = build(steady_iris(), environment)
     dynamics.state[13:] = [speed] * 4
-    return Result(np.max([
+    return np.max([
         math.hypot(*acceleration)
         for truth in (dynamics.truth(), dynamics.step((speed,) * 4))
-        for acceleration in (truth.acceleration_flu, truth.angular_acceleration_flu)]))
+        for acceleration in (truth.acceleration_flu, truth.angular_acceleration_flu)])
 
 
 @functools.cache
@@ -67,20 +67,13 @@ def motor_steps():
         run = truths(dynamics, 0.1, (reference,) * 4)
         shares.append((np.array([a.rotor_speeds_rad_s for a in run]) - start)
                       / (reference - start))
-    t = np.array(seconds(run))
-    series = []
-    for name, share, lasting in zip(('up', 'down'), shares, (0.0125, 0.025)):
-        series += [
-            Series(name, 1e3 * t, share[:, 0]),
-            Series(f'{name}, closed form', 1e3 * t[::20], 1.0 - np.exp(-t[::20] / lasting), 'dots')]
-    series.append(Series('63.2 %', (0.0, 100.0), (1.0 - math.exp(-1.0),) * 2, 'limit'))
-    return t, shares, Plot('Step of a rotor', 'time in ms', 'share of the step', tuple(series))
+    return np.array(seconds(run)), shares
 
 
 def _motor(index, lasting):
-    t, shares, plot = motor_steps()
+    t, shares = motor_steps()
     exact = 1.0 - np.exp(-t / lasting)
-    return Result(np.abs(shares[index] - exact[:, None]).max(), plot)
+    return np.abs(shares[index] - exact[:, None]).max()
 
 
 @check('rotor step up', model='plant, RK4 at 250 us, 100 to 900 rad/s',
@@ -121,7 +114,7 @@ def signs_of_each_rotor():
         # With that speed asked for, none speeds up or slows down, which would turn the body too.
         got = dynamics.step(alone(index)).angular_acceleration_flu
         wrong += sum(np.sign(a) != b for a, b in zip(got, expected))
-    return Result(int(wrong))
+    return int(wrong)
 
 
 def wrench(vehicle, speeds, airspeed=STILL, rate=STILL):
@@ -137,10 +130,10 @@ def wrench(vehicle, speeds, airspeed=STILL, rate=STILL):
 def torque_of_each_rotor():
     """Return the largest difference."""
     thrust = 5.84e-6 * HOVER ** 2
-    return Result(np.max([
+    return np.max([
         np.abs(wrench(iris(), alone(i)) - (
             0.0, 0.0, thrust, y * thrust, -x * thrust, -sense * 0.06 * thrust))
-        for i, (x, y, sense) in enumerate(HUBS)]))
+        for i, (x, y, sense) in enumerate(HUBS)])
 
 
 @check('geometry swap', model='rotors of a vehicle with left and right exchanged',
@@ -154,7 +147,7 @@ def geometry_swap():
             turns='cw' if r.turns == 'ccw' else 'ccw') for r in vehicle.rotors))
     one = wrench(vehicle, speeds, (1.0, 2.0, 3.0), (0.3, 0.2, 0.1))
     other = wrench(mirrored, speeds, (1.0, -2.0, 3.0), (-0.3, 0.2, -0.1))
-    return Result(int(np.count_nonzero(other != one * (1.0, -1.0, 1.0, -1.0, 1.0, -1.0))))
+    return int(np.count_nonzero(other != one * (1.0, -1.0, 1.0, -1.0, 1.0, -1.0)))
 
 
 @check('gyroscopic term', model='rotors with and without inertia about their shafts',
@@ -166,7 +159,7 @@ def gyroscopic_term():
         wrench(altered(iris(), rotor_model={'inertia_kg_m2': j}), speeds, (1.0, 2.0, 3.0), rate)[3:]
         for j in (inertia, 0.0)]
     momentum = np.array([0.0, 0.0, inertia * (900.0 + 500.0 - 300.0 - 600.0)])
-    return Result(np.abs(torques[0] - torques[1] + np.cross(rate, momentum)).max())
+    return np.abs(torques[0] - torques[1] + np.cross(rate, momentum)).max()
 
 
 @check('torque of rotors that speed up', model='plant in a vacuum, one rotor asked to speed up',
@@ -181,8 +174,8 @@ def torque_of_rotors_that_speed_up():
         rotor = 6.5e-5 * truth.rotor_speeds_rad_s[0]
         worst = np.maximum(worst, abs(body.inertia_kg_m2[2] * truth.rate_flu[2] + rotor))
     if truth.rotor_speeds_rad_s[0] < 800.0:
-        return Result(math.inf)
-    return Result(worst)
+        return math.inf
+    return worst
 
 
 @check('reaction of the shaft torque', model='rotors at 807 rad/s, 6 m/s down to 20 m/s up',
@@ -205,7 +198,7 @@ def reaction_of_the_shaft_torque():
         got = rotors.wrench(
             alone(0), (0.0, 0.0, climb), (0.0, 0.0, 0.0), 1.225, OUT_OF_GROUND_EFFECT)[5]
         worst = np.maximum(worst, abs(got + 0.06 / 0.0164 * torque))
-    return Result(worst)
+    return worst
 
 
 @check('shaking in a vortex ring', model='one rotor in free air at the worst descent, 80 s',
@@ -229,10 +222,10 @@ def shaking_in_a_vortex_ring():
         return np.array(found[1:])
 
     if any(np.ptp(thrusts(share * v_hover, 100)) > 1e-9 for share in (0.45, 1.6)):
-        return Result(math.inf)
+        return math.inf
     shaken = thrusts(v_hover, 20_000)
     deviation = shaken.std() / shaken.mean() / (0.1 / 2.0)       # of the mean of four
     off = shaken - shaken.mean()
     correlation = (off[1:] @ off[:-1]) / (off @ off)
     lag_s = 0.254 / (math.sqrt(5.84e-6 / (2.0 * 1.225 * math.pi * 0.127 ** 2)) * 1100.0)
-    return Result(np.max([abs(deviation - 1.0), abs(-0.004 / math.log(correlation) / lag_s - 1.0)]))
+    return np.max([abs(deviation - 1.0), abs(-0.004 / math.log(correlation) / lag_s - 1.0)])

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.vehicle.elements import Servo
-from verification.checks import Plot, Result, Series, check
+from verification.checks import check
 from verification.plants import build, dragless_iris, steady_iris, truths, uniform
 
 DENSITY = 1.2
@@ -53,9 +53,8 @@ def thrust_of_a_tilted_rotor():
     thrust = model.thrust_coefficient_n_s2 * SPEED ** 2 * DENSITY / model.reference_density_kg_m3
     # All references are 0, so it slows down; the servo goes to 0.
     slowing = -model.inertia_kg_m2 * SPEED / model.time_constant_down_s
-    degrees = np.arange(-180.0, 180.25, 0.5)
-    forces, worst = [], 0.0
-    for angle in np.radians(degrees):
+    worst = 0.0
+    for angle in np.radians(np.arange(-180.0, 180.25, 0.5)):
         truth = alone(vehicle, angle).truth()
         axis = np.array([math.sin(angle), 0.0, math.cos(angle)])
         turned = np.array([math.cos(angle), 0.0, -math.sin(angle)])
@@ -65,13 +64,7 @@ def thrust_of_a_tilted_rotor():
             + model.inertia_kg_m2 * SPEED * -angle / LAG_S * turned)
         worst = max(worst, np.abs(force - thrust * axis).max(), np.abs(
             inertia * truth.angular_acceleration_flu - torque).max())
-        forces.append(force)
-    ahead, _, up = np.array(forces).T
-    plot = Plot('Thrust of a rotor that is tilted', 'angle of the servo in degrees', 'force in N', (
-        Series('ahead', degrees, ahead), Series('up', degrees, up),
-        Series('T sin a', degrees[::30], thrust * np.sin(np.radians(degrees[::30])), 'dots'),
-        Series('T cos a', degrees[::30], thrust * np.cos(np.radians(degrees[::30])), 'dots')))
-    return Result(worst, plot)
+    return worst
 
 
 @check('thrust follows the lag of the servo', model='a heavy body, servo asked for 1 rad, 0.4 s',
@@ -83,11 +76,7 @@ def lag_of_the_tilt():
     run = truths(dynamics, 0.4, (SPEED, 0.0, 0.0, 0.0, 1.0))
     t = np.array([a.time_us for a in run]) / 1e6
     angle = np.array([math.atan2(a.acceleration_flu[0], a.acceleration_flu[2]) for a in run])
-    exact = 1.0 - np.exp(-t / LAG_S)
-    plot = Plot('Thrust while its servo turns', 'time in ms', 'direction in rad', (
-        Series('model', 1e3 * t, angle),
-        Series('closed form', 1e3 * t[::20], exact[::20], 'dots')))
-    return Result(np.abs(angle - exact).max(), plot)
+    return np.abs(angle - (1.0 - np.exp(-t / LAG_S))).max()
 
 
 @check('a tilted rotor is one that is mounted so',
@@ -121,7 +110,7 @@ def mounted_so():
             worst, np.abs(np.subtract(one.acceleration_flu, other.acceleration_flu)).max(),
             np.abs(np.subtract(one.angular_acceleration_flu, other.angular_acceleration_flu)
                    - torque / inertia).max())
-    return Result(worst)
+    return worst
 
 
 @check('angular momentum while rotors tilt',
@@ -143,4 +132,4 @@ def momentum_is_kept():
             momentum = momentum + rotor.spin * vehicle.rotor_model.inertia_kg_m2 * speed * axis
         kept.append(np.array(matrix(truth.attitude)).reshape(3, 3) @ momentum)
     kept = np.array(kept)
-    return Result(np.abs(kept - kept[0]).max() / math.hypot(*kept[0]))
+    return np.abs(kept - kept[0]).max() / math.hypot(*kept[0])

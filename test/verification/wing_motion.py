@@ -14,7 +14,7 @@ from px4_sim_ros.check.wings import wing_figures
 from px4_sim_ros.model.body.rotors import RotorSet
 from px4_sim_ros.model.body.surfaces import coefficients, surface_table
 from px4_sim_ros.model.vehicle.elements import Surface
-from verification.checks import Plot, Result, Series, check
+from verification.checks import check
 from verification.plants import G_M_S2, at_home, build, truths, uniform
 from verification.wings import DENSITY, STILL, glider, plane, published
 
@@ -30,16 +30,10 @@ NACA_0012 = np.array([
 
 @functools.cache
 def section():
-    """Return lift and drag of an endless surface at the angles of the table, and their plot."""
+    """Return lift and drag of an endless surface at the angles of the table."""
     table = surface_table((Surface(
         'section', STILL, 1.0, 1.0, 1e9, math.radians(14.0), 0.011),), {})
-    model = np.array([coefficients(table, 0, math.radians(a)) for a in NACA_0012[:, 0].tolist()])
-    lines = np.array([coefficients(table, 0, math.radians(a)) for a in range(91)])
-    return model, Plot('An endless surface and NACA 0012', 'angle of attack in degrees',
-                       'coefficient', (
-        Series('lift', range(91), lines[:, 0]), Series('drag', range(91), lines[:, 1]),
-        Series('lift, measured', NACA_0012[:, 0], NACA_0012[:, 1], 'dots'),
-        Series('drag, measured', NACA_0012[:, 0], NACA_0012[:, 2], 'dots')))
+    return np.array([coefficients(table, 0, math.radians(a)) for a in NACA_0012[:, 0].tolist()])
 
 
 @check('lift of a published section', model='an endless surface at 1 to 7 degrees',
@@ -47,8 +41,7 @@ def section():
        unit='%')
 def lift_of_a_section():
     """Return the largest difference of the lift."""
-    model, plot = section()
-    return Result(100.0 * np.abs(model[:5, 0] / NACA_0012[:5, 1] - 1.0).max(), plot)
+    return 100.0 * np.abs(section()[:5, 0] / NACA_0012[:5, 1] - 1.0).max()
 
 
 @check('a published section behind the stall', model='an endless surface at 30 to 90 degrees',
@@ -56,8 +49,7 @@ def lift_of_a_section():
        unit='of lift and drag coefficient')
 def section_behind_the_stall():
     """Return the largest difference: that of the drag across the flow."""
-    model, plot = section()
-    return Result(np.abs(model[5:] - NACA_0012[5:, 1:]).max(), plot)
+    return np.abs(section()[5:] - NACA_0012[5:, 1:]).max()
 
 
 @check('trim', model='the plane with attitude, elevator and throttle of check-vehicle, at home',
@@ -74,8 +66,8 @@ def trim():
     elevator = next(i for i, servo in enumerate(vehicle.servos) if servo.name == 'elevator')
     dynamics.state[14 + elevator] = figures.trim_deflection * vehicle.servos[elevator].travel_rad
     truth = dynamics.truth()
-    return Result(np.abs((truth.acceleration_flu[0], truth.acceleration_flu[2],
-                          truth.angular_acceleration_flu[1])).max())
+    return np.abs((truth.acceleration_flu[0], truth.acceleration_flu[2],
+                   truth.angular_acceleration_flu[1])).max()
 
 
 # Small motions about a glide.
@@ -155,10 +147,7 @@ def modes():
 def short_period_and_phugoid():
     """Return the largest relative difference of the four roots."""
     theory, plant = (np.array(roots) for roots in modes())
-    plot = Plot('Small motions about a glide', 'real part in 1/s', 'imaginary part in 1/s', (
-        Series('plant', plant.real, plant.imag, 'dots'),
-        Series('linear theory', theory.real, theory.imag, 'dots')))
-    return Result(np.abs(plant / theory - 1.0).max(), plot)
+    return np.abs(plant / theory - 1.0).max()
 
 
 @check('period of the phugoid', model='the plane in a glide, disturbed by 1e-5, RK4 at 4 ms',
@@ -170,7 +159,7 @@ def period_of_the_phugoid():
     slow, fast = (0, 3), (1, 2)
     left = matrix[np.ix_(slow, slow)] - matrix[np.ix_(slow, fast)] @ np.linalg.solve(
         matrix[np.ix_(fast, fast)], matrix[np.ix_(fast, slow)])
-    return Result(100.0 * abs(modes()[1][1].imag / np.linalg.eigvals(left).imag.max() - 1.0))
+    return 100.0 * abs(modes()[1][1].imag / np.linalg.eigvals(left).imag.max() - 1.0)
 
 
 @check('short period of two degrees of freedom', tolerance=1.0, unit='%',
@@ -179,7 +168,7 @@ def period_of_the_phugoid():
 def short_period():
     """Return the difference of the size of the root."""
     matrix, fast = slopes(longitudinal, glide()), modes()[1][-1]
-    return Result(100.0 * abs(abs(fast) / math.sqrt(np.linalg.det(matrix[1:3, 1:3])) - 1.0))
+    return 100.0 * abs(abs(fast) / math.sqrt(np.linalg.det(matrix[1:3, 1:3])) - 1.0)
 
 
 # Energy.
@@ -205,7 +194,7 @@ def climb_by_excess_power():
         (600.0, 600.0), velocity, last.rate_flu, DENSITY, (math.inf, 0.0, 0.0, 0.0))
     power = (thrust[0] + drag[0]) * velocity[0] + (thrust[2] + drag[1]) * velocity[2]
     climb = velocity[0] * math.sin(pitch) + velocity[2] * math.cos(pitch)
-    return Result(abs(climb - power / (vehicle.body.mass_kg * G_M_S2)))
+    return abs(climb - power / (vehicle.body.mass_kg * G_M_S2))
 
 
 @check('a plane with frozen controls gains no energy', tolerance=1e-9, unit='J',
@@ -228,4 +217,4 @@ def frozen_controls():
             + 0.5 * sum(i * w * w for i, w in zip(vehicle.body.inertia_kg_m2, a.rate_flu))
             for a in truths(dynamics, 10.0, (0.0,) * vehicle.reference_count)])
         worst = np.maximum(worst, np.diff(energy).max())
-    return Result(worst)
+    return worst
