@@ -64,8 +64,6 @@ def add_joints(
         stream.plot('/servos/angle', time_s, angles_rad, names, 'rad')
     rolled_rad, steering_rad = (
         joints[field].values for field in ('wheel_angle_rad', 'wheel_steering_rad'))
-    if not rolled_rad.size:      # so it is in recordings of version 5 and older
-        steering_rad = _steered_by_servos(vehicle, angles_rad)
     if steering_rad.size or rolled_rad.size:
         _turn(stream, time_s, [wheel_links(vehicle, *rows) for rows in zip(
             rolled_rad.tolist(), steering_rad.tolist())])
@@ -73,19 +71,6 @@ def add_joints(
     if speeds.size:
         stream.plot('/wheels/speed', time_s, speeds,
                     [f'wheel {i + 1}' for i in range(speeds.shape[1])], 'rad/s')
-
-
-def _steered_by_servos(vehicle: Vehicle, angles_rad: np.ndarray) -> np.ndarray:
-    """Return how far left wheels head that are steered, (n, k); casters straight on.
-
-    :param angles_rad: (n, servos)
-    """
-    steered = [wheel for wheel in vehicle.wheels if wheel.has_steering]
-    servos = {servo.name: i for i, servo in enumerate(vehicle.servos)}
-    headings = np.array([
-        [wheel.heading_rad(row[servos[wheel.steered_by]]) if wheel.steered_by else 0.0
-         for wheel in steered] for row in angles_rad.tolist()])
-    return headings.reshape(len(angles_rad), len(steered))
 
 
 def _turn(

@@ -9,7 +9,7 @@ from report_flights import Page, numbers_of
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 from test_rerun_log import written
 
-from px4_sim_ros.recording.analysis.series import Series, read_series
+from px4_sim_ros.recording.analysis.series import read_series
 from px4_sim_ros.recording.report.flight_report import report
 from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.viewing.links import servo_frame
@@ -94,20 +94,6 @@ def test_rerun_rolls_and_steers_each_wheel(flight):
         assert rolled[-1].min() > 0.3
         # The inner wheel, on the left, is steered further.
         assert steering[-1, 0] > 1.03 * steering[-1, 1] > 0.1
-
-
-def test_wheels_of_an_older_recording_are_steered_as_their_servos_say(flight):
-    vehicle, bag, folder = flight
-    joints = read_series(bag)['joint_states']
-    steering = joints['wheel_steering_rad'].values
-    time_s = joints['servo_angle_rad'].time_s
-    old = joints | {name: Series(time_s, np.empty((len(time_s), 0))) for name in joints
-                    if name.startswith('wheel_')}
-    read = written(folder / 'old.rrd', bag.run.configuration({}), {'joint_states': old})
-    steered = [i for i, wheel in enumerate(vehicle.wheels) if wheel.has_steering]
-    for k, i in enumerate(steered):
-        assert turns_of(read, f'wheel_{i + 1}_steering_link', axis=2) == pytest.approx(
-            steering[:, k], abs=1e-6)
 
 
 def test_the_report_has_the_angles_of_servos_and_the_speeds_of_wheels(flight):
