@@ -16,7 +16,7 @@ from benchmarks.flight import FlightSettings
 from benchmarks.machine import Machine
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import ArgumentParser
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.cli.output import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import atomic_write, signals
 from px4_sim_ros.px4.sitl import Px4, add_schedule_argument

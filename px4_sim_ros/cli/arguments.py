@@ -8,7 +8,7 @@ import contextlib
 import re
 import typing
 
-from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.cli.output import BAD_INPUT
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.model.errors import did_you_mean, one_line
 from px4_sim_ros.model.parameters import range_text

@@ -24,7 +24,7 @@ from px4_sim_ros.campaign.statistics import (
     success,
 )
 from px4_sim_ros.cli import flown_again, output
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.cli.progress import Bar
 from px4_sim_ros.flight.instances import most_at_once
 from px4_sim_ros.link.hil.line import STARTED

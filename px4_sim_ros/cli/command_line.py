@@ -13,7 +13,7 @@ import typing
 from px4_sim_ros import __version__
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
+from px4_sim_ros.cli.output import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, one_line, sentence
 from px4_sim_ros.process import gc_control, leaving, signals
 from px4_sim_ros.spec.resources import named_files, own_arguments

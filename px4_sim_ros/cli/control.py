@@ -11,7 +11,7 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec.resources import parse_yaml

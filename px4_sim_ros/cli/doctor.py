@@ -14,7 +14,7 @@ import typing
 
 from px4_sim_ros import PACKAGE, __version__
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.flight import autopilots
 from px4_sim_ros.jit import code_cache
 from px4_sim_ros.link.hil.link_state import HilParameters

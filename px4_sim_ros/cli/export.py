@@ -7,7 +7,7 @@ import argparse
 import pathlib
 import sys
 
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.analysis.export import CSV, FORMATS
 from px4_sim_ros.recording.analysis.export import export as export_bag

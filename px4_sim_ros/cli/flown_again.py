@@ -10,7 +10,7 @@ import pathlib
 import typing
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.model.faults.actions import ALLOWED
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec import settings

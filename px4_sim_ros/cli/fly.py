@@ -13,8 +13,8 @@ import tempfile
 import typing
 
 from px4_sim_ros.cli import arguments, fly_plan, fly_summary, output
-from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.cli.list import ListAction
+from px4_sim_ros.cli.output import FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.flight import autopilots, instances
 from px4_sim_ros.flight.flight import Flight
@@ -29,7 +29,7 @@ from px4_sim_ros.spec.flight_spec import MISSION, MODES
 from px4_sim_ros.spec.resources import check_page
 
 if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
-    from px4_sim_ros.cli.expectation import Expectation
+    from px4_sim_ros.cli.compare import Expectation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -181,7 +181,7 @@ def _expectation(options: argparse.Namespace) -> Expectation | None:
     """Return which flight this one has to be, None for any."""
     if options.expect is None:
         return None
-    from px4_sim_ros.cli.expectation import Expectation
+    from px4_sim_ros.cli.compare import Expectation
     return Expectation.parse(options.expect)
 
 

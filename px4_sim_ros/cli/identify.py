@@ -58,7 +58,7 @@ def _check(options: argparse.Namespace) -> None:
 
 # It compiles and draws, which takes a while to import, and other commands do without.
 def _identify(options: argparse.Namespace) -> None:
-    from px4_sim_ros.real import identification, pages, summaries
+    from px4_sim_ros.real import identification, pages
     from px4_sim_ros.real.readers import read_flight
     page = _page(options)
     found, new = identification.identified(
@@ -67,7 +67,7 @@ def _identify(options: argparse.Namespace) -> None:
     atomic_write.write(options.out, new)
     atomic_write.write(page, pages.identification_page(found))
     if options.json:
-        output.write_json(options.json, summaries.identification_json(found))
-    for line in summaries.of_identification(found):
+        output.write_json(options.json, pages.identification_json(found))
+    for line in pages.of_identification(found):
         print(line)
     print(f'wrote {options.out}; look at {page}')

@@ -20,10 +20,13 @@ import threading
 import typing
 import warnings
 
-from px4_sim_ros.cli.exit_codes import INTERRUPTED
 from px4_sim_ros.model.errors import InputWarning, printable, sentence
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.resources import check_writable
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+# The reader of what a command prints has gone: as a shell calls the end by SIGPIPE.
+UNREAD = 141
 
 # Of a pipe, and of a terminal.
 _GONE = errno.EPIPE, errno.EIO

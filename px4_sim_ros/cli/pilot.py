@@ -8,7 +8,7 @@ import contextlib
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import instance
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.link.pilot.events import MissionError
 from px4_sim_ros.link.pilot.pilot import Pilot

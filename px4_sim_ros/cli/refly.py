@@ -13,7 +13,7 @@ import typing
 
 from px4_sim_ros.cli import flown_again, output
 from px4_sim_ros.cli.compare import report_comparison
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.flight import autopilots
 from px4_sim_ros.flight.flight import Flight

@@ -10,7 +10,7 @@ import tempfile
 
 from px4_sim_ros.cli import compare, flown_again, output
 from px4_sim_ros.cli.compare import report_comparison
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.flight import replay as replaying
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags

@@ -7,7 +7,7 @@ import argparse
 import pathlib
 import sys
 
-from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.cli.output import BAD_INPUT
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.spec.resources import check_page
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.link.hil.link_state import TROUBLES
 from px4_sim_ros.messages.diagnostics import node_name, values_of

@@ -51,10 +51,9 @@ def validate(options: argparse.Namespace) -> int:
         with_values(read_flight(options.log), of_log), vehicle.name, vehicle,
         closed_loop.compared(options.log, options.against) if options.against else [])
     atomic_write.write(page, pages.validation_page(found))
-    from px4_sim_ros.real import summaries
-    for line in summaries.of_validation(found):
+    for line in pages.of_validation(found):
         print(line)
     if options.json:
-        output.write_json(options.json, summaries.validation_json(found))
+        output.write_json(options.json, pages.validation_json(found))
     print(f'look at {page}')
     return 0

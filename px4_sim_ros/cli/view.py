@@ -13,7 +13,7 @@ import tempfile
 import threading
 import typing
 
-from px4_sim_ros.cli.exit_codes import FAILED
+from px4_sim_ros.cli.output import FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.spec.resources import check_writable

@@ -9,7 +9,7 @@ import sys
 import typing
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.cli.output import BAD_INPUT
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.process import leaving
 from px4_sim_ros.spec import settings

@@ -24,14 +24,15 @@ from px4_sim_ros.recording.analysis.attitudes import in_body
 # fitted to the horizon itself, which a model that is flown step by step is not.
 
 _PARTS = 5
+_LEARNT_EVERY_S = 0.05
 _SCALE = 1e-8                  # brings sums of squared speeds near 1
 
 
 def linear_fit(
-    flights: typing.Sequence[RealFlight], vehicle: Vehicle, horizon_s: float, every_s: float = 0.05,
+    flights: typing.Sequence[RealFlight], vehicle: Vehicle, horizon_s: float,
 ) -> np.ndarray:
     """Return the coefficients for a horizon, (causes, 12)."""
-    length, every = (open_loop.marks_of(flights[0], [s])[0] for s in (horizon_s, every_s))
+    length, every = open_loop.marks_of(flights[0], [horizon_s, _LEARNT_EVERY_S])
     causes, effects = zip(*(_rows(flight, vehicle, flight.starts(length, every), length)
                             for flight in flights))
     found: np.ndarray = np.linalg.lstsq(
@@ -41,10 +42,10 @@ def linear_fit(
 
 def linear_errors(
     flight: RealFlight, vehicle: Vehicle, coefficients: np.ndarray, horizon_s: float,
-    starts: np.ndarray | None = None, every_s: float = predictions.EVERY_S,
+    starts: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the errors of a linear fit, (starts, 4)."""
-    length, every = (open_loop.marks_of(flight, [s])[0] for s in (horizon_s, every_s))
+    length, every = open_loop.marks_of(flight, [horizon_s, predictions.EVERY_S])
     if starts is None:
         starts = predictions.starts_of(flight, length, every)
     causes, effects = _rows(flight, vehicle, starts, length)
@@ -101,12 +102,12 @@ def parts_of(flights: typing.Sequence[RealFlight]) -> list[list[RealFlight]]:
 
 def held_out(
     flights: typing.Sequence[RealFlight], content: Content, found: Fit, horizon_s: float,
-    horizons_s: typing.Sequence[float] = predictions.HORIZONS_S,
 ) -> HeldOut:
     """Fit on all parts but one and fly that one, for each part.
 
+    Horizons for which a part is too short are left out for it.
+
     :param found: of all logs: its numbers are fitted again, and the models fly as in it
-    :param horizons_s: those for which a part is too short are left out for it
     """
     turning = open_loop.HELD if found.turning == open_loop.LOGGED else open_loop.FREE
     parts = parts_of(flights)
@@ -114,13 +115,13 @@ def held_out(
         raise ParameterError('the log is too short to be parted')
     before = Vehicle.from_mapping('vehicle file', content)
     means: dict[str, list[list[np.ndarray]]] = {
-        name: [[] for _ in horizons_s]
+        name: [[] for _ in predictions.HORIZONS_S]
         for name in (CAME, IDENTIFIED, TRIMMED, LINEAR, *_NO_MODEL)}
     for k, tested in enumerate(parts):
         learnt = [flight for i, part in enumerate(parts) if i != k for flight in part]
         values = fit(learnt, content, list(found.values), horizon_s).values
         after = Vehicle.from_mapping('vehicle file', changed(content, values))
-        for i, horizon in enumerate(horizons_s):
+        for i, horizon in enumerate(predictions.HORIZONS_S):
             coefficients = linear_fit(learnt, before, horizon)
             for flight in tested:
                 length, every = open_loop.marks_of(flight, [horizon, predictions.EVERY_S])
@@ -135,9 +136,9 @@ def held_out(
                     means[name][i].append(errors[0])
                 means[LINEAR][i].append(
                     linear_errors(flight, before, coefficients, horizon))
-    flown = [i for i in range(len(horizons_s)) if means[CAME][i]]
+    flown = [i for i, its in enumerate(means[CAME]) if its]
     return HeldOut(
-        tuple(horizons_s[i] for i in flown), turning,
+        tuple(predictions.HORIZONS_S[i] for i in flown), turning,
         {name: np.array([np.concatenate(rows[i]).mean(axis=0) for i in flown])
          for name, rows in means.items()},
         sum(len(rows) for rows in means[CAME][flown[0]]))

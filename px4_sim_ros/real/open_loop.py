@@ -35,6 +35,7 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real.flight import RealFlight
 
 _SUBSTEP_S = 0.005            # the lag of a small motor is 10 ms and more
+_RATES_CHANGE_OVER_S = 0.1
 
 P, V, Q, W = slice(0, 3), slice(3, 6), slice(6, 10), slice(10, ROTORS)
 """Where position, velocity, attitude and rate are in a state."""
@@ -196,9 +197,7 @@ def turned(attitude: np.ndarray, by: np.ndarray) -> np.ndarray:
     return product(attitude, by)
 
 
-def torque_shares(
-    flight: RealFlight, vehicle: Vehicle, over_s: float = 0.1,
-) -> tuple[float, float, float]:
+def torque_shares(flight: RealFlight, vehicle: Vehicle) -> tuple[float, float, float]:
     """Return how much of the changes of roll, pitch and yaw rate the motors can explain, 0..1.
 
     It is R^2 of the best linear function of the squared speeds of the rotors, summed over a time,
@@ -207,10 +206,8 @@ def torque_shares(
     changes speeds because rates have changed.
     A log that samples commands more slowly than they change, or has noise in them, cannot explain
     much; then a fit of torques finds the noise, and moments of inertia that are far too large.
-
-    :param over_s: time over which a rate changes
     """
-    length = max(1, round(over_s / flight.period_s))
+    length, = marks_of(flight, [_RATES_CHANGE_OVER_S])
     starts = flight.starts(length, 1)
     last = starts + length
     speeds = drive(flight, vehicle).speeds

@@ -60,17 +60,16 @@ class Errors(typing.NamedTuple):
 
 def errors(
     flight: RealFlight, vehicle: Vehicle, horizons_s: typing.Sequence[float] = HORIZONS_S,
-    every_s: float = EVERY_S,
 ) -> Errors:
     """Predict a log from many starts, all of which have a past.
 
     :param horizons_s: those for which no part of the log is long enough are left out
-    :param every_s: time from one start to the next
     """
     motors = drive(flight, vehicle)
     found: dict[float, tuple[np.ndarray, dict[str, np.ndarray]]] = {}
-    for horizon_s, mark in zip(horizons_s, marks_of(flight, horizons_s)):
-        starts = starts_of(flight, mark, max(1, round(every_s / flight.period_s)))
+    *marks, every = marks_of(flight, [*horizons_s, EVERY_S])
+    for horizon_s, mark in zip(horizons_s, marks):
+        starts = starts_of(flight, mark, every)
         if len(starts):
             found[horizon_s] = starts, _errors(flight, vehicle, starts, mark, motors)
     if not found:

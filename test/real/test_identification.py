@@ -13,7 +13,7 @@ import yaml
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.real import identification, open_loop, pages, statics, summaries
+from px4_sim_ros.real import identification, open_loop, pages, statics
 from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, unobservable
 from px4_sim_ros.real.identification import identified, rewritten
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
@@ -167,8 +167,8 @@ def test_a_log_too_short_for_parts_tells_its_numbers_all_the_same():
     assert 'a log must be longer' in found.held_out and len(found.estimates) == 1
     assert yaml.safe_load(new)['name'] == 'mine'
     assert 'There are none: 1 numbers from' in pages.identification_page(found)
-    assert any('no held-out parts' in line for line in summaries.of_identification(found))
-    json.dumps(summaries.identification_json(found))
+    assert any('no held-out parts' in line for line in pages.of_identification(found))
+    json.dumps(pages.identification_json(found))
 
 
 def test_current_follows_from_the_motion():
@@ -226,7 +226,7 @@ def test_a_vehicle_file_with_sources():
     page = pages.identification_page(found)
     for words in (*FORCES, 'Held-out parts', 'linear fit', 'What they do not determine'):
         assert words in page
-    json.dumps(summaries.identification_json(found))
+    json.dumps(pages.identification_json(found))
     came, now = (found.held_out.means[name][1, 1] for name in ('as it came', 'identified'))
     assert now < came
 

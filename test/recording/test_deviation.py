@@ -11,7 +11,6 @@ from rosbags.typesys import Stores, get_typestore
 from px4_sim_ros.recording.analysis.attitudes import angle_rad
 from px4_sim_ros.recording.analysis.deviation import GROUPS, deviation
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.report import comparison_report
 
 END_US = 400_000
 _STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -180,11 +179,3 @@ def test_the_common_part_is_compared(apart):
 
 def test_runs_without_common_times_have_no_groups(apart):
     assert apart({}, {}, end_us=0).groups == {}
-
-
-def test_a_thinned_curve_keeps_its_peak():
-    time_s, values = np.arange(100_000) * 0.004, np.zeros(100_000)
-    values[54_321] = 1.0
-    thin_s, thin = comparison_report.thinned(time_s, values)
-    assert len(thin) < 5000 and thin.max() == 1.0
-    assert abs(thin_s[thin.argmax()] - time_s[54_321]) < 0.2

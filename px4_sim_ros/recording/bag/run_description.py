@@ -199,13 +199,6 @@ def unreadable(bag: str | pathlib.Path, error: Exception) -> BagError:
     return BagError(f'bag {bag}: its description of the run cannot be read{missing}')
 
 
-class Description(typing.Protocol):
-    """What a bag carries about its run."""
-
-    def to_yaml(self) -> str:
-        """Return its text."""
-
-
 def with_run_file(configuration: Configuration, path: pathlib.Path) -> Configuration:
     """Return parameters whose recorder reads the description of the run from a file."""
     recorder = dataclasses.replace(

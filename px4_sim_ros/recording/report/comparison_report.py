@@ -1,13 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of recordings as tables, as JSON and as plots."""
+"""Comparisons of recordings as tables, as JSON and as a page."""
 from __future__ import annotations
 
 import math
 import pathlib
 import typing
 
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
@@ -17,13 +16,9 @@ from px4_sim_ros.process import atomic_write
 from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference, value_text
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.report import report_page
-
-if typing.TYPE_CHECKING:       # it takes a third of a second to import
-    from plotly.graph_objects import Figure
+from px4_sim_ros.recording.report.plots import COLOURS, Line, Row
 
 _PLOTTED_POINTS = 4000         # of a curve
-_ROW_HEIGHT_PX = 220
-_MARGIN_PX = {'l': 66, 'r': 120, 't': 46, 'b': 48}
 
 
 def comparison_table(comparison: BagComparison) -> Group:
@@ -73,43 +68,21 @@ def deviation_json(deviation: Deviation) -> dict[str, typing.Any]:
         'rms': _finite(group.rms)} for name, group in deviation.groups.items()}
 
 
-def deviation_figure(deviation: Deviation) -> Figure:
-    """Return the deviation of each group over time, one below the other."""
-    figure = _rows([f'{name}, {group.group.unit}' for name, group in deviation.groups.items()])
-    for row, (name, group) in enumerate(deviation.groups.items(), start=1):
-        times_s, values = thinned(group.time_s, group.values)
-        figure.add_scatter(x=times_s, y=values, name=name, row=row, col=1, showlegend=False)
-    figure.update_layout(title_text='deviation of ' + ' and '.join(deviation.names))
-    return figure
-
-
-def write_plot(figure: Figure, path: str | pathlib.Path) -> None:
-    """Write a page that needs no other file and no network.
+def write_plot(deviation: Deviation, path: str | pathlib.Path) -> None:
+    """Write a page with the deviation of each group over time.
 
     :raises OSError: it cannot be written
     """
-    title, figure.layout.title.text = figure.layout.title.text, None
-    atomic_write.write(pathlib.Path(path), report_page.page(title, '', [
-        report_page.Section('plot', 'Over time', report_page.figure(figure))]))
-
-
-def thinned(time_s: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a curve with fewer points: of each stretch the largest, so that no peak is lost."""
-    stretch = math.ceil(values.size / _PLOTTED_POINTS)
-    if stretch <= 1:
-        return time_s, values
-    starts = np.arange(0, values.size, stretch)
-    return time_s[starts], np.fmax.reduceat(values, starts)
-
-
-def _rows(titles: list[str]) -> Figure:
-    from plotly.subplots import make_subplots
-
-    figure = make_subplots(rows=len(titles), cols=1, shared_xaxes=True, subplot_titles=titles,
-                           vertical_spacing=0.2 / len(titles))
-    figure.update_xaxes(title_text='simulated time, s', row=len(titles))
-    figure.update_layout(height=_ROW_HEIGHT_PX * len(titles), template='none', margin=_MARGIN_PX)
-    return figure
+    groups = deviation.groups.values()
+    span_s = (min(float(its.time_s[0]) for its in groups),
+              max(float(its.time_s[-1]) for its in groups))
+    plot = report_page.time_plot([
+        Row(group.name, group.unit, [Line(group.name, time_s, values, COLOURS[0])])
+        for group, time_s, values in ((its.group, its.time_s, its.values) for its in groups)],
+        [], span_s, _PLOTTED_POINTS)
+    atomic_write.write(pathlib.Path(path), report_page.page(
+        'deviation of ' + ' and '.join(deviation.names), '',
+        [report_page.Section('plot', 'Over time', plot)]))
 
 
 def _table(*heads: str) -> Table:

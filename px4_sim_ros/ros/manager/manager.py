@@ -120,9 +120,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
         self.finished = False
         self.exit_code = 0
         self.sim_clock = LockstepClock(world.step_us, self.get_parameter('speed_factor').value)
-        self.control = RunControl(
-            self, self, self.sim_clock, why='while the graph runs',
-            live_parameters=('step_timeout_s', 'on_overdue'))
+        self.control = RunControl(self, self.sim_clock)
         self.driver = ClockDriver(self, host, self.sim_clock, self._on_complete)
         self._encounters = (
             None if encounters is None else EncounterWatch(
@@ -131,7 +129,7 @@ class ManagerNode(PollingNode, parameters.ParameterValidation, FollowingLifecycl
             self, vehicles or [GraphVehicle('', graph.of_world(world), world)],
             self.driver, self._encounters)
         self.vehicle_control = None if not vehicles else VehicleControl(
-            self, self, host.runner, self.driver, self._bring_up.nodes,
+            self, host.runner, self.driver, self._bring_up.nodes,
             [member.vehicle for member in vehicles])
         self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(self, self.run_status)

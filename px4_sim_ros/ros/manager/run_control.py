@@ -22,6 +22,9 @@ from px4_sim_ros.ros.framework.diagnostics import Diagnostics, Status, status_me
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.side_topics import RUN_STATUS
 
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.ros.manager.manager import ManagerNode
+
 # Clients take a manager that publishes more rarely for dead.
 _PERIOD_S = 0.5
 
@@ -73,45 +76,25 @@ def _state_of(status: RunStatus) -> object:
     return status.state, status.run, status.state == RunState.PAUSED and status.steps
 
 
-_LIVE_PARAMETERS = 'speed_factor', 'paused', 'step_count', 'use_sim_time'
+_LIVE_PARAMETERS = {'speed_factor', 'paused', 'step_count', 'use_sim_time', 'step_timeout_s',
+                    'on_overdue'}
 _RESETTABLE = RunState.RUNNING, RunState.STOPPED
-
-
-class ClockOwner(typing.Protocol):
-    """Who takes the steps of a clock."""
-
-    finished: bool
-
-    @property
-    def time_us(self) -> int:
-        """The time of the last step that has begun."""
-
-    def reset(self) -> None:
-        """Begin again at time 0."""
-
-    def stop(self, reason: str) -> None:
-        """End the run."""
 
 
 class RunControl:
     """The state of a run, and the requests that change it."""
 
-    def __init__(
-        self, node: Node, owner: ClockOwner, clock: LockstepClock, *, why: str,
-        live_parameters: typing.Collection[str] = (),
-    ) -> None:
+    def __init__(self, manager: ManagerNode, clock: LockstepClock) -> None:
         self.phase = RunState.STARTING
         self.reason = ''                     # the sentence for the phase, if there is one
         self.unasked = ''                    # why the run ends, if that was not asked for
         self.run = 1                         # how many times time has begun at 0
         self.resets = 0                      # how many were asked for
-        self._node, self._owner, self._clock = node, owner, clock
-        self._why = why
-        self._live_parameters = {*_LIVE_PARAMETERS, *live_parameters}
-        parameters.make_read_only(node, self._live_parameters)
-        node.add_post_set_parameters_callback(self._on_parameters_set)
+        self._manager, self._clock = manager, clock
+        parameters.make_read_only(manager, _LIVE_PARAMETERS)
+        manager.add_post_set_parameters_callback(self._on_parameters_set)
         self._services = [
-            node.create_service(Trigger, f'sim/{verb}', handler) for verb, handler in (
+            manager.create_service(Trigger, f'sim/{verb}', handler) for verb, handler in (
                 ('pause', self._on_pause), ('resume', self._on_resume), ('step', self._on_step),
                 ('reset', self._on_reset), ('stop', self._on_stop))]
 
@@ -140,7 +123,7 @@ class RunControl:
 
     def set_paused(self, paused: bool) -> SetParametersResult:
         """Hold time at the end of this step, or release it."""
-        return self._node.set_parameters([Parameter('paused', value=paused)])[0]
+        return self._manager.set_parameters([Parameter('paused', value=paused)])[0]
 
     def _on_pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return self._answer(True, 'pauses', response)
@@ -154,11 +137,11 @@ class RunControl:
         result = self.set_paused(paused)
         response.success = result.successful
         response.message = (
-            result.reason or f'time {verb} at t = {seconds_text(self._owner.time_us)}')
+            result.reason or f'time {verb} at t = {seconds_text(self._manager.time_us)}')
         return response
 
     def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        count = self._node.get_parameter('step_count').value
+        count = self._manager.get_parameter('step_count').value
         response.success = self.phase is RunState.RUNNING and self._clock.paused
         response.message = 'time is not paused'
         if response.success:
@@ -167,28 +150,28 @@ class RunControl:
         return response
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        time_us = self._owner.time_us
+        time_us = self._manager.time_us
         response.success = self.phase in _RESETTABLE
         response.message = f'cannot reset while {self.phase.value}'
         if response.success:
             self.resets += 1
-            self._owner.reset()
+            self._manager.reset()
             response.message = f'resetting from t = {seconds_text(time_us)}'
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = not self._owner.finished
+        response.success = not self._manager.finished
         response.message = 'stopping'
-        self._owner.stop('sim/stop')
+        self._manager.stop('sim/stop')
         return response
 
     # Parameters.
 
     def check_changes(self, changes: list[Parameter]) -> SetParametersResult:
         """Return whether parameters can be set: only those that are live."""
-        refused = [c.name for c in changes if c.name not in self._live_parameters]
+        refused = [c.name for c in changes if c.name not in _LIVE_PARAMETERS]
         return parameters.check_changes(
-            self._node, self._node.get_name(), changes, refused, self._why)
+            self._manager, self._manager.get_name(), changes, refused, 'while the graph runs')
 
     def _on_parameters_set(self, changes: list[Parameter]) -> None:
         for change in changes:

@@ -15,13 +15,15 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.ros.framework.lifecycle_node import StrictLifecycleNode
 from px4_sim_ros.ros.framework.status_client import ChangeTeller
 from px4_sim_ros.ros.manager import sequences
 from px4_sim_ros.ros.manager.clock_driver import ClockDriver
 from px4_sim_ros.ros.manager.lifecycle_client import ManagedNode, Sequence, TransitionError
 from px4_sim_ros.step.presence import Change
 from px4_sim_ros.step.runner import Runner
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.ros.manager.manager import ManagerNode
 
 _VERBS = {'add': 'added', 'remove': 'removed', 'restart': 'restarted'}
 
@@ -30,44 +32,22 @@ _STEP_TIMEOUT_S = 0.5
 _TAKEN_TIMEOUT_S = 10.0
 
 
-class Owner(typing.Protocol):
-    """The manager, as far as it is needed here."""
-
-    @property
-    def run(self) -> int:
-        """How many times time has begun at 0."""
-
-    @property
-    def phase(self) -> RunState:
-        """The phase of the run."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it brings nodes up or down, or changes something, just now."""
-
-    def begin(self, sequence: Sequence[None]) -> None:
-        """Do something step by step."""
-
-    def publish_status(self) -> None:
-        """Publish the run status now."""
-
-
 class VehicleControl:
     """Publishes which vehicles join and leave, and serves changes by hand."""
 
     def __init__(
-        self, node: StrictLifecycleNode, owner: Owner, runner: Runner, driver: ClockDriver,
+        self, manager: ManagerNode, runner: Runner, driver: ClockDriver,
         nodes: typing.Sequence[ManagedNode], vehicles: typing.Sequence[str],
     ) -> None:
-        self._node, self._owner = node, owner
+        self._manager = manager
         self._runner, self._driver = runner, driver
         self._nodes, self._vehicles = nodes, vehicles
-        self._teller = ChangeTeller(node)
+        self._teller = ChangeTeller(manager)
         self.changes = 0
         """How many changes by hand were made."""
-        runner.on_change = lambda change: self._teller.tell(change, owner.run)
+        runner.on_change = lambda change: self._teller.tell(change, manager.run)
         self._services = [
-            node.create_service(Trigger, f'{vehicle}/sim/{verb}',
+            manager.create_service(Trigger, f'{vehicle}/sim/{verb}',
                                 functools.partial(self._on_request, vehicle, verb))
             for vehicle in vehicles for verb in _VERBS]
 
@@ -86,7 +66,7 @@ class VehicleControl:
     ) -> Trigger.Response:
         refusal = self._refusal(vehicle, verb)
         if not refusal:
-            self._owner.begin(self._change(vehicle, verb))
+            self._manager.begin(self._change(vehicle, verb))
         response.success = not refusal
         response.message = refusal or f'{vehicle} is {_VERBS[verb]}'
         return response
@@ -94,7 +74,7 @@ class VehicleControl:
     def _refusal(self, vehicle: str, verb: str) -> str:
         """Return why a change cannot be made, '' if it can."""
         there = self.there()
-        if self._owner.phase is not RunState.RUNNING or self._owner.is_busy:
+        if self._manager.phase is not RunState.RUNNING or self._manager.is_busy:
             return f'cannot {verb} {vehicle} now: another change is under way, or the run ends'
         if verb == 'add':
             joins_us = self._runner.presences.of(vehicle).joins_us
@@ -124,9 +104,9 @@ class VehicleControl:
                 yield from self._wait_until_taken(
                     vehicle, 0 if verb == 'remove' else time_us + clock.step_us)
             self.changes += 1
-            self._owner.publish_status()
+            self._manager.publish_status()
         except TransitionError as error:
-            self._node.get_logger().error(str(error))
+            self._manager.get_logger().error(str(error))
         finally:
             clock.is_held = False
 
