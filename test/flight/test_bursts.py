@@ -190,7 +190,7 @@ class Nodes:
     def nothing(self, *about):
         pass
 
-    announce = listen = refresh = close = nothing
+    announce = listen = offer = refresh = close = nothing
 
 
 # While a step is held for nodes, a barometer that is late has measured already.
