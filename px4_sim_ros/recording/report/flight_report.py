@@ -59,6 +59,7 @@ from px4_sim_ros.recording.report.report_page import (
     table,
     time_plot,
 )
+from px4_sim_ros.recording.report.stills import stills
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
@@ -291,8 +292,10 @@ def _page(data: _ReportData) -> str:
     lines = [line for part in parts for rows in part.figures.values()
              for row in rows for line in row.lines]
     points = _points(len(lines))
+    seen = stills(data.bag, data.contents.counts)
     sections = [
         Section('path', 'Path', _path(data)), Section('events', 'Events', _events(data)),
+        *([Section('stills', 'What the cameras saw', seen)] if seen else []),
         *(Section(part.anchor, part.title, part.before + _plots(data, part, points))
           for part in parts),
         Section('facts', 'The run', _facts(data))]
