@@ -57,8 +57,8 @@ def compile_ahead(*, sees: bool = True) -> None:
     names = [name for name in not_compiled() if sees or name not in _SEEING]
     if not names:
         return
-    print('the equations of motion are compiled for this machine; that is done once',
-          file=sys.stderr, flush=True)
+    print('the equations of motion are compiled for this machine; that is done once,'
+          ' and takes half a minute', file=sys.stderr, flush=True)
     if cache_folder() is None:
         return                  # nothing can be kept: each process compiles for itself
     with contextlib.ExitStack() as stack:
