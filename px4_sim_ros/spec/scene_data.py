@@ -13,6 +13,7 @@ import numpy as np
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.parameters import number
 from px4_sim_ros.model.scene.scene import MOST_PIXELS, MOST_POSTS
+from px4_sim_ros.spec.mesh_files import mesh_of
 from px4_sim_ros.spec.resources import check_regular
 
 _LARGEST = 64 << 20
@@ -114,14 +115,7 @@ def _pixels(where: str, path: pathlib.Path, rest: Section) -> Section:
 
 
 def _corners(where: str, path: pathlib.Path, rest: Section) -> Section:
-    """Return the triangles of all meshes of a file, as they are placed in it."""
-    try:
-        import trimesh
-    except ImportError:
-        raise ParameterError(f'{where}: the Python package trimesh is not installed; `pip install'
-                             ' trimesh` installs it') from None
-    mesh: typing.Any = trimesh.load(path, force='mesh', process=False)
-    return {**rest, 'corners': np.asarray(mesh.triangles, '<f4')}
+    return {**rest, **mesh_of(where, path, has_skin='colour' not in rest)}
 
 
 def _open(where: str, path: pathlib.Path, most: int) -> typing.Any:

@@ -5,7 +5,9 @@ import math
 
 import numpy as np
 import pytest
+import trimesh
 import yaml
+from PIL import Image
 from test_scene_contact import as_mesh
 from test_scene_sensors import at, block, measured, rotation, to_box
 
@@ -152,6 +154,65 @@ objects:
         assert abs(int(pixels[v, u, 1]) - (0 if CELLS[int(row)][int(column)] == '#' else white)) < 2
         count += 1
     assert count > 600
+
+
+NIGHT = 'sun: {elevation_deg: -10, sky: 0.5}'
+POSE = 'place_m: [1, 2, 0.5], roll_pitch_yaw_deg: [0, 0, 30]'
+OVER = at((1.5, 1.0, 6.0), pitch=90.0)
+
+
+def seen_of(folder, entry):
+    """Return image and labels from above, of an object of a file in a folder."""
+    path = folder / 'mine.yaml'
+    path.write_text(f'{{{NIGHT}, objects: [{{name: pad, {POSE}, {entry}}}]}}')
+    scene = Files().scene_text(str(path))
+    return [np.frombuffer(measured(block(scene, kind, **SMALL), OVER).data, of).reshape(60, 80, -1)
+            for kind, of in (('Camera', np.uint8), ('LabelCamera', '<u2'))]
+
+
+@pytest.mark.parametrize('kind', ['glb', 'obj'])
+def test_a_picture_on_a_mesh_is_that_on_a_box(kind, tmp_path):
+    """Each pixel, of a picture that the mesh has six times beside each other as well."""
+    pixels = np.random.default_rng(3).integers(0, 256, (5, 7, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / 'one.png')
+    Image.fromarray(np.tile(pixels, (2, 3, 1))).save(tmp_path / 'six.png')
+    for times, name in ((1, 1), 'one'), ((3, 2), 'six'):
+        quad = trimesh.Trimesh(np.array([(-2, -1.5, 0.5), (2, -1.5, 0.5), (2, 1.5, 0.5),
+                                         (-2, 1.5, 0.5)]), [(0, 1, 2), (0, 2, 3)], process=False)
+        quad.visual = trimesh.visual.TextureVisuals(
+            np.array([(-1, 0), (times[0] - 1, 0), (times[0] - 1, times[1]), (-1, times[1])]),
+            material=trimesh.visual.material.PBRMaterial(
+                baseColorTexture=Image.open(tmp_path / 'one.png')))
+        quad.export(tmp_path / f'{name}.{kind}')
+        box, mesh = (seen_of(tmp_path, entry) for entry in (
+            f'shape: box, size_m: [4, 3, 1], picture: {{file: {name}.png}}',
+            f'shape: mesh, file: {name}.{kind}'))
+        assert np.array_equal(mesh[0], box[0]) and np.array_equal(mesh[1], box[1])
+        assert (mesh[1] == 2).sum() > 600
+    grey = seen_of(tmp_path, f'shape: mesh, file: one.{kind}, colour: [0, 0, 0]')
+    assert (grey[0][grey[1][..., 0] == 2] == 0).all(), 'that of the scene file takes its place'
+
+
+def test_colours_of_corners_are_mixed_between_them(tmp_path):
+    corners = np.array([(-2, -1.5, 0.5), (2, -1.5, 0.5), (-1, 2, 0.5)])
+    lights = np.array([(255, 0, 51), (0, 255, 102), (0, 0, 255)], np.uint8)
+    trimesh.Trimesh(corners, [(0, 1, 2)], vertex_colors=lights, process=False).export(
+        tmp_path / 'a.glb')
+    image, labels = seen_of(tmp_path, 'shape: mesh, file: a.glb')
+    in_world = corners @ rotation(yaw=30.0).T + (1.0, 2.0, 0.5)
+    f, count = 40.0 / math.tan(math.radians(87.0 / 2)), 0
+    for v, u, ray in rays_of(80, 60, f, pitch=90.0):
+        place = np.array((1.5, 1.0, 6.0)) + ray * (5.0 / -ray[2])
+        shares = np.linalg.solve(np.vstack((in_world[:, :2].T, np.ones(3))), (*place[:2], 1.0))
+        if labels[v, u] != 2:
+            continue
+        # Of glTF, whose colours are light; as they are kept, in 8 bits each.
+        exact = 255.0 * (0.5 * colours.grain(*place, 5.0 / -ray[2]) * shares @ (
+            lights / 255.0)).clip(0.0, 1.0) ** (1.0 / 2.2)
+        dark = exact < 30.0
+        assert (np.abs(image[v, u] - exact)[~dark] < 2.5).all() and (image[v, u][dark] < 36).all()
+        count += 1
+    assert count > 400
 
 
 def test_opencv_finds_what_the_camera_sees():

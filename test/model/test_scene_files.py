@@ -88,6 +88,22 @@ def test_a_mesh_of_a_file(kind, tmp_path):
     assert again.objects == scene.objects
 
 
+@pytest.mark.parametrize('kind', ['obj', 'glb', 'ply'])
+def test_a_recording_carries_what_a_mesh_looks_like(kind, tmp_path):
+    mesh = trimesh.creation.box()
+    if kind == 'ply':
+        mesh.visual.face_colors = np.arange(36, dtype=np.uint8).reshape(12, 3)
+    else:
+        mesh.visual = trimesh.visual.TextureVisuals(
+            np.linspace(0.0, 1.0, 16).reshape(8, 2), image=Image.new('RGB', (2048, 1024), 'red'))
+    mesh.export(tmp_path / f'a.{kind}')
+    scene = read(tmp_path, f'objects: [{{{MESH}, file: a.{kind}}}]')
+    rows, pixels = scene.objects[0].skin.arrays
+    assert len(rows) == 12 and len(pixels) == (36 if kind == 'ply' else 1024 * 512)
+    again = Files({('scenes', 's'): Files().scene_text(str(tmp_path / 'mine.yaml'))}).scene('s')
+    assert again.objects == scene.objects
+
+
 @pytest.mark.parametrize('text, sentence', [
     ('[]', 'must be a mapping of ground, sun, paths, objects'),
     ('object: []', 'scene.object: unknown parameter; did you mean objects'),
@@ -122,6 +138,10 @@ def test_a_mesh_of_a_file(kind, tmp_path):
     (f'objects: [{{{MESH}, file: flat.stl}}]', 'file: has no triangle with an area'),
     (f'objects: [{{{MESH}, file: far.stl}}]', 'file: has a corner that is not finite, or too far'),
     (f'objects: [{{{MESH}, file: many.stl}}]', 'has 300000 triangles: must be 1 at least and'),
+    (f'objects: [{{{MESH}, file: bare.obj}}]', 'a picture of it cannot be read: .*lost.png.*; wi'),
+    (f'objects: [{{{MESH}, file: a.stl, skin: {{}}}}]', 'file: must be what a recording writes'),
+    (f'objects: [{{{MESH}, file: a.stl, skin: {{packed: eNpjYCAMAAAkAAE=, shape: [1, 1],'
+     ' packed_pixels: eNpjYGAAAAADAAE=, shape_of_pixels: [1, 1]}}]', 'a corner that is not on its'),
     (f'objects: [{{{MESH}, file: a.stl, scale: 0}}]', 'scale = 0.0: must be greater than 0'),
     ('paths: 3', 'paths = 3: must be a mapping of names to paths'),
     ('paths: {p: 3}', 'paths.p: must be a mapping of points, loop, heave_m, roll_deg, pitch_deg'),
@@ -171,6 +191,9 @@ def test_bad_input_is_one_sentence(text, sentence, tmp_path):
     (tmp_path / 'bad.npy').write_bytes(b'no array')
     for name in 'bad.png', 'bad.glb':
         (tmp_path / name).write_bytes(b'no image')
+    (tmp_path / 'bare.mtl').write_text('newmtl a\nmap_Kd lost.png\n')
+    (tmp_path / 'bare.obj').write_text(
+        'mtllib bare.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n')
     for name, corners in {
             'flat': [[[0, 0, 0]] * 3], 'far': [[[1e9, 0, 0], [0, 1, 0], [0, 0, 1]]],
             'a': [[[1, 0, 0], [0, 1, 0], [0, 0, 1]]],

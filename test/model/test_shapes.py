@@ -12,12 +12,13 @@ from uncompiled import uncompiled
 from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.scene.height_map import height_and_normal, map_numbers, ray_to_map, relief_of
 from px4_sim_ros.model.scene.meshes import (
+    OBJECT,
     clearance_of,
     mesh_numbers,
     nearest_of_mesh,
     ray_to_mesh,
 )
-from px4_sim_ros.model.scene.rays import MESH, meet, mesh_object
+from px4_sim_ros.model.scene.rays import MESH, meet
 from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.scene.shapes import (
     BOX,
@@ -315,7 +316,8 @@ def test_a_mesh_of_boxes_is_met_as_the_boxes_are():
     for origin, way in zip(*rays(2000, 3)):
         origin, way = tuple((4.0 * origin).tolist()), tuple(way.tolist())
         row, distance, *normal = nearest(plain, origin, way, 50.0)
-        number, found, *facing = ray_to_mesh(meshes, 0, origin, way, 50.0)
+        t, found, *facing = ray_to_mesh(meshes, 0, origin, way, 50.0)
+        number = -1 if t < 0 else meshes[t + OBJECT]
         assert (number, found) == (row, pytest.approx(distance, abs=1e-6))
         if row >= 0:
             hits += 1
@@ -346,7 +348,7 @@ def test_a_mesh_is_met_among_other_things():
         row, distance, *_ = nearest(plain, origin, way, 50.0)
         met, apart, *_ = meet(rows, relief, origin, way, 50.0)
         assert apart == pytest.approx(distance, abs=1e-6)
-        number = mesh_object(met) if met <= MESH else 2 * met if met >= 0 else met
+        number = relief[MESH - met + OBJECT] if met <= MESH else 2 * met if met >= 0 else met
         assert number == row
         found.add(number)
     assert found == {-1, *range(6)}

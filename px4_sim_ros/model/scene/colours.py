@@ -21,24 +21,36 @@ from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_body
+from px4_sim_ros.model.scene.meshes import OBJECT, OWN, shares_of
 from px4_sim_ros.model.scene.moving import move_shapes, paths_of
 from px4_sim_ros.model.scene.rays import (
     MAP,
+    MESH,
     NOTHING,
     Pose,
     cones_of,
     meet,
-    mesh_object,
     take_near,
     world_of,
 )
-from px4_sim_ros.model.scene.scene import GROUND_COLOUR, Mesh, Scene
+from px4_sim_ros.model.scene.scene import (
+    FIRST_PIXEL,
+    GAMMA,
+    GROUND_COLOUR,
+    OF_SKIN,
+    ON_PICTURE,
+    SKIN_HEIGHT,
+    SKIN_WIDTH,
+    Mesh,
+    Scene,
+)
 from px4_sim_ros.model.scene.shapes import BOUND, FRICTION, SIZE_X, SIZE_Y, X, Y, Z, rotation_of
 
 _to_body = compiled(to_body)
 
 # In the table of colours: red, green and blue, and of a picture the place of its first pixel among
-# those of all, its width and its height, without one 0; whether its grain moves with it.
+# those of all, its width and its height, without one 0; of a mesh with a skin the place of its
+# first row, of its first pixel, and 1; whether its grain moves with it.
 RED, GREEN, BLUE, PICTURE, WIDTH, HEIGHT, MOVES, _COLUMNS = range(8)
 # Of what a ray of a camera has met: the place, the cosine at which the sun falls on it, its grain,
 # and its colour.
@@ -49,7 +61,6 @@ _SKY, _GROUND, _FIRST = range(3)
 """Numbers of an image of labels; objects follow, in the order of the scene."""
 _HORIZON, _ZENITH = (0.76, 0.85, 0.93), (0.32, 0.52, 0.85)
 _SHADES = 4096                 # of light, that become values of 8 bits
-_GAMMA = 2.2
 _ABOVE_M = 1e-6                # the surface, from where the sun is looked for
 # The grain: the sizes of its cells, m, its share of the colour, and how far away it is seen, in
 # sizes of a cell.
@@ -127,10 +138,33 @@ def pixel_at(
 
 
 @compiled
+def skin_at(
+    relief: np.ndarray, t: int, skins: np.ndarray, place: Vector,
+) -> tuple[int, float, float]:
+    """Return the pixel that a place on a triangle shows, and -1 twice; or that of three, see below.
+
+    :param t: where the triangle begins
+    :param skins: those of its mesh
+    :return: the first of three pixels, and the shares of the second and the third
+    """
+    b, c = shares_of(relief, t, place)
+    skin = skins[int(relief[t + OWN])]
+    first, width, height = int(skin[FIRST_PIXEL]), int(skin[SKIN_WIDTH]), int(skin[SKIN_HEIGHT])
+    if width == 0:
+        return first, b, c
+    a = 1.0 - b - c
+    x = a * skin[ON_PICTURE] + b * skin[ON_PICTURE + 2] + c * skin[ON_PICTURE + 4]
+    y = a * skin[ON_PICTURE + 1] + b * skin[ON_PICTURE + 3] + c * skin[ON_PICTURE + 5]
+    column = min(int((x - math.floor(x)) * width), width - 1)
+    row = min(int((math.ceil(y) - y) * height), height - 1)
+    return first + row * width + column, -1.0, -1.0
+
+
+@compiled
 def see(
     shapes: np.ndarray, relief: np.ndarray, colours: np.ndarray, pictures: np.ndarray,
-    light: np.ndarray, pose: np.ndarray, cones: np.ndarray, rays: np.ndarray, near: np.ndarray,
-    hits: np.ndarray, paths: np.ndarray, curve: np.ndarray, image: np.ndarray,
+    skins: np.ndarray, light: np.ndarray, pose: np.ndarray, cones: np.ndarray, rays: np.ndarray,
+    near: np.ndarray, hits: np.ndarray, paths: np.ndarray, curve: np.ndarray, image: np.ndarray,
     labels: np.ndarray,
 ) -> int:
     """Set an image and its labels.
@@ -138,6 +172,7 @@ def see(
     :param shapes: rows of a scene, each with its number
     :param colours: by number, with the columns above, 0 to 1
     :param pictures: pixels of all of them, (n, 3), 0 to 1
+    :param skins: rows of all meshes that have one
     :param light: direction to the sun (ENU), the light of the sky and of the sun, how far is seen
     :param pose: place (m) and rotation of the camera, row by row, and the time (us)
     :param cones: around as many rays each, see `rays.cast`
@@ -168,16 +203,21 @@ def see(
             if row >= 0:
                 number = int(near[row, _NUMBER])
             elif row != MAP:
-                number = _FIRST + mesh_object(row)
+                number = _FIRST + int(relief[MESH - row + OBJECT])
             there = (place[0] + distance * ray[0] + _ABOVE_M * nx,
                      place[1] + distance * ray[1] + _ABOVE_M * ny,
                      place[2] + distance * ray[2] + _ABOVE_M * nz)
             labels[at] = number
             hit[_HIT_X], hit[_HIT_Y], hit[_HIT_Z] = there
             hit[_COSINE] = nx * sun[0] + ny * sun[1] + nz * sun[2]
-            pixel = -1 if row < 0 else pixel_at(
-                near, row, colours, number, there, (nx, ny, nz))
-            if pixel >= 0:
+            pixel, second, third = -1, -1.0, -1.0
+            if row >= 0:
+                pixel = pixel_at(near, row, colours, number, there, (nx, ny, nz))
+            elif row <= MESH and colours[number, HEIGHT] > 0.0:
+                pixel, second, third = skin_at(
+                    relief, MESH - row, skins[int(colours[number, PICTURE]):], there)
+                pixel += int(colours[number, WIDTH])
+            if pixel >= 0 and second < 0.0:
                 hit[_HIT_GRAIN] = 1.0
             elif row >= 0 and colours[number, MOVES] > 0.0:
                 x, y, z = _to_body(rotation_of(near, row), (
@@ -186,7 +226,11 @@ def see(
             else:
                 hit[_HIT_GRAIN] = grain(there[0], there[1], there[2], distance)
             for k in range(3):
-                hit[_HIT_RED + k] = pictures[pixel, k] if pixel >= 0 else colours[number, k]
+                colour = pictures[pixel, k] if pixel >= 0 else colours[number, k]
+                if second >= 0.0:
+                    colour = ((1.0 - second - third) * colour + second * pictures[pixel + 1, k]
+                              + third * pictures[pixel + 2, k])
+                hit[_HIT_RED + k] = colour
         count = take_shading(shapes, hits, sun, near) if sun[2] > 0.0 else 0
         for i in range(each):
             at, hit = c * each + i, hits[i]
@@ -218,11 +262,12 @@ def address() -> int:
         def entry(where, curve, image, labels, shape):  # type: ignore[no-untyped-def]
             return see(carray(where[0], (shape[0], shape[1])), carray(where[1], shape[2]),
                        carray(where[2], (shape[3], _COLUMNS)), carray(where[3], (shape[4], 3)),
-                       carray(where[4], 6), carray(where[5], 13), carray(where[6], (shape[5], 5)),
-                       carray(where[7], (shape[6], 3)), carray(where[8], (shape[0], shape[1])),
-                       carray(where[9], (shape[6] // shape[5], _HIT)), carray(where[10], shape[7]),
-                       carray(curve, _SHADES), carray(image, (shape[6], 3)),
-                       carray(labels, shape[6]))
+                       carray(where[4], (shape[8], OF_SKIN)), carray(where[5], 6),
+                       carray(where[6], 13), carray(where[7], (shape[5], 5)),
+                       carray(where[8], (shape[6], 3)), carray(where[9], (shape[0], shape[1])),
+                       carray(where[10], (shape[6] // shape[5], _HIT)),
+                       carray(where[11], shape[7]), carray(curve, _SHADES),
+                       carray(image, (shape[6], 3)), carray(labels, shape[6]))
 
         return t.int64(t.CPointer(t.CPointer(t.float64)), t.CPointer(t.uint8), t.CPointer(t.uint8),
                        t.CPointer(t.uint16), t.CPointer(t.int64)), entry
@@ -233,23 +278,31 @@ def address() -> int:
 def curve_of(exposure: float) -> np.ndarray:
     """Return the values of 8 bits of shades of light from 0 to 1, for `see`."""
     shades = np.minimum(1.0, exposure * np.linspace(0.0, 1.0, _SHADES))
-    return np.asarray(np.round(255.0 * shades ** (1.0 / _GAMMA)), np.uint8)
+    return np.asarray(np.round(255.0 * shades ** (1.0 / GAMMA)), np.uint8)
 
 
-def _colours_of(ground: Vector, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tables of colours and of pixels: of the sky, the ground and the objects."""
+def _colours_of(ground: Vector, scene: Scene) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tables of colours, pixels and skins: of the sky, the ground and the objects."""
     colours = np.zeros((_FIRST + len(scene.objects), _COLUMNS))
     colours[_GROUND, :PICTURE] = ground
     pictures, count = [np.zeros((1, 3))], 1
+    skins = [np.zeros((0, OF_SKIN))]
     for row, its in zip(colours[_FIRST:], scene.objects):
         row[:PICTURE] = its.colour
         row[MOVES] = bool(its.path)
         if (picture := getattr(its, 'picture', None)) is not None:
             row[PICTURE:MOVES] = count, picture.width, picture.height
-            # At full light they look as they are.
-            pictures.append((picture.array.reshape(-1, 3) / 255.0) ** _GAMMA)
-            count += len(pictures[-1])
-    return colours, np.concatenate(pictures)
+            pixels = picture.array.reshape(-1, 3)
+        elif (skin := getattr(its, 'skin', None)) is not None:
+            row[PICTURE:MOVES] = sum(map(len, skins)), count, 1.0
+            rows, pixels = skin.arrays
+            skins.append(rows)
+        else:
+            continue
+        # At full light they look as they are.
+        pictures.append((pixels / 255.0) ** GAMMA)
+        count += len(pixels)
+    return colours, np.concatenate(pictures), np.concatenate(skins)
 
 
 class Eye:
@@ -273,7 +326,7 @@ class Eye:
         # A plane is the last of them.
         self._shapes[:, _NUMBER] = [*numbers, _GROUND][:len(self._shapes)]
         ground = GROUND_COLOUR if scene.ground is None else scene.ground.ground.colour
-        self._colours, self._pictures = _colours_of(ground, scene)
+        self._colours, self._pictures, self._skins = _colours_of(ground, scene)
         sun = scene.sun
         self._light = np.array([*sun.direction_enu, sun.sky, 1.0 - sun.sky, far_m], float)
         self._directions = np.ascontiguousarray(directions, float)
@@ -286,19 +339,20 @@ class Eye:
         """0 for the sky, 1 for the ground, 2 and so on for the objects of the scene."""
         if not IS_PLAIN:
             self._call = ctypes.CFUNCTYPE(
-                ctypes.c_int64, ctypes.c_void_p * 11, ctypes.c_void_p, ctypes.c_void_p,
-                ctypes.c_void_p, ctypes.c_int64 * 8)(address())
+                ctypes.c_int64, ctypes.c_void_p * 12, ctypes.c_void_p, ctypes.c_void_p,
+                ctypes.c_void_p, ctypes.c_int64 * 9)(address())
 
     def look(self, pose: Pose) -> None:
         """Set image and labels."""
         numbers = np.array((*pose.place_enu, *pose.rotation, pose.time_us), float)
-        tables = (self._shapes, self._relief, self._colours, self._pictures, self._light, numbers,
-                  self._cones, self._directions, self._near, self._hits, self._paths)
+        tables = (self._shapes, self._relief, self._colours, self._pictures, self._skins,
+                  self._light, numbers, self._cones, self._directions, self._near, self._hits,
+                  self._paths)
         if IS_PLAIN:
             see(*tables, self._curve, self.image, self.labels)
             return
-        self._call((ctypes.c_void_p * 11)(*(table.ctypes.data for table in tables)),
+        self._call((ctypes.c_void_p * 12)(*(table.ctypes.data for table in tables)),
                    self._curve.ctypes.data, self.image.ctypes.data, self.labels.ctypes.data,
-                   (ctypes.c_int64 * 8)(*self._shapes.shape, *map(len, (
+                   (ctypes.c_int64 * 9)(*self._shapes.shape, *map(len, (
                        self._relief, self._colours, self._pictures, self._cones,
-                       self._directions, self._paths))))
+                       self._directions, self._paths, self._skins))))

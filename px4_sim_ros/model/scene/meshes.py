@@ -27,8 +27,8 @@ LEAVES, TRIANGLES, BOXES = range(3)
 # Of a box its corners and the axis along which its children are apart; ENU, m.
 LOW, HIGH, AXIS, OF_BOX = 0, 3, 6, 7
 # Of a triangle a corner, the ways from it to the others, its normal, the number of its object among
-# those of the scene, and its friction (NaN: the vehicle's own); ENU, m.
-CORNER, FIRST, SECOND, NORMAL, OBJECT, FRICTION, OF_TRIANGLE = 0, 3, 6, 9, 12, 13, 14
+# those of the scene, its own in that, and its friction (NaN: the vehicle's own); ENU, m.
+CORNER, FIRST, SECOND, NORMAL, OBJECT, OWN, FRICTION, OF_TRIANGLE = 0, 3, 6, 9, 12, 13, 14, 15
 
 FAR_M = 1e6
 """Farther than any of them is."""
@@ -121,7 +121,7 @@ def _triangles(mesh: Mesh, number: int) -> np.ndarray:
     rows[:, CORNER:FIRST], rows[:, FIRST:SECOND] = corners[keep, 0], first[keep]
     rows[:, SECOND:NORMAL] = second[keep]
     rows[:, NORMAL:OBJECT] = normals[keep] / areas[keep, None]
-    rows[:, OBJECT], rows[:, FRICTION] = number, mesh.friction
+    rows[:, OBJECT], rows[:, OWN], rows[:, FRICTION] = number, np.flatnonzero(keep), mesh.friction
     return rows
 
 
@@ -129,11 +129,12 @@ def _triangles(mesh: Mesh, number: int) -> np.ndarray:
 def ray_to_mesh(
     meshes: np.ndarray, at: int, origin: Vector, ray: Vector, far_m: float,
 ) -> tuple[int, float, float, float, float]:
-    """Return the object that a ray meets first, the distance (m), and the normal on its side.
+    """Return where the triangle begins that a ray meets first, how far it is and its normal.
 
     :param at: where the numbers of `mesh_numbers` begin
     :param ray: its direction, of length 1
-    :param far_m: what is not nearer is not met; the object is -1 then
+    :param far_m: what is not nearer is not met; it begins at -1 then
+    :return: the distance in m; the normal on the side of the ray
     """
     leaves, count = int(meshes[at + LEAVES]), int(meshes[at + TRIANGLES])
     boxes = at + BOXES
@@ -171,7 +172,23 @@ def ray_to_mesh(
     nx, ny, nz = meshes[met + NORMAL], meshes[met + NORMAL + 1], meshes[met + NORMAL + 2]
     if nx * ray[0] + ny * ray[1] + nz * ray[2] > 0.0:
         nx, ny, nz = -nx, -ny, -nz
-    return int(meshes[met + OBJECT]), best, nx, ny, nz
+    return met, best, nx, ny, nz
+
+
+@compiled
+def shares_of(meshes: np.ndarray, t: int, place: Vector) -> tuple[float, float]:
+    """Return the shares that the second and the third corner have of a place on a triangle."""
+    bx, by, bz = _vector(meshes, t + FIRST)
+    cx, cy, cz = _vector(meshes, t + SECOND)
+    x, y, z = (place[0] - meshes[t + CORNER], place[1] - meshes[t + CORNER + 1],
+               place[2] - meshes[t + CORNER + 2])
+    d1, d2 = bx * x + by * y + bz * z, cx * x + cy * y + cz * z
+    bb, bc, cc = (bx * bx + by * by + bz * bz, bx * cx + by * cy + bz * cz,
+                  cx * cx + cy * cy + cz * cz)
+    whole = bb * cc - bc * bc
+    second = min(max((cc * d1 - bc * d2) / whole, 0.0), 1.0) if whole > 0.0 else 0.0
+    third = min(max((bb * d2 - bc * d1) / whole, 0.0), 1.0 - second) if whole > 0.0 else 0.0
+    return second, third
 
 
 @compiled

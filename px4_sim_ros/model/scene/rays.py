@@ -84,13 +84,7 @@ def take_near(
 
 
 NOTHING, MAP, MESH = -1, -2, -3
-"""In place of the row of a shape; of a mesh less the number of its object, see `mesh_object`."""
-
-
-@compiled
-def mesh_object(row: int) -> int:
-    """Return the number among the objects of the scene of a mesh that was met, below 0 for none."""
-    return MESH - row
+"""In place of the row of a shape; of a mesh less where its triangle begins."""
 
 
 @compiled
@@ -108,9 +102,9 @@ def meet(
             row, distance, nx, ny, nz = MAP, lower, lx, ly, lz
     at = meshes_at(relief)
     if at > 0:
-        number, lower, lx, ly, lz = ray_to_mesh(relief, at, origin, ray, distance)
-        if number >= 0:
-            return MESH - number, lower, lx, ly, lz
+        t, lower, lx, ly, lz = ray_to_mesh(relief, at, origin, ray, distance)
+        if t >= 0:
+            return MESH - t, lower, lx, ly, lz
     return row, distance, nx, ny, nz
 
 

@@ -22,11 +22,13 @@ MOST_OBJECTS = 2000
 MOST_POSTS = 1 << 18
 MOST_PIXELS = 1 << 20
 MOST_TRIANGLES = 1 << 18
+_MOST_SKIN_PIXELS = MOST_PIXELS + 3 * MOST_TRIANGLES
 
 _KEYS = 'ground', 'sun', 'paths', 'objects'
 _FARTHEST_M = 100_000.0                # the world is about home
 _GREY = (0.6, 0.6, 0.6)
 GROUND_COLOUR = 0.45, 0.5, 0.35
+GAMMA = 2.2                            # of pixels; colours are light
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,8 +120,8 @@ class SceneObject(Parameters):
             value = getattr(self, field.name)
             if value != field.default and value == value:
                 found[field.name] = (
-                    list(value) if isinstance(value, tuple)
-                    else value.to_mapping() if isinstance(value, Picture | Corners) else value)
+                    list(value) if isinstance(value, tuple) else value.to_mapping()
+                    if isinstance(value, Picture | Corners | Skin) else value)
         return found
 
 
@@ -204,6 +206,58 @@ class Corners:
         return cls(np.ascontiguousarray(value, '<f4').tobytes())
 
 
+# Columns of a skin: the first pixel of a triangle, width and height of its picture, and where on
+# that its corners are, to the right and up, in pictures beside each other; with a width of 0 it has
+# three pixels, the colours of its corners.
+FIRST_PIXEL, SKIN_WIDTH, SKIN_HEIGHT, ON_PICTURE, OF_SKIN = 0, 1, 2, 3, 9
+
+
+@dataclasses.dataclass(frozen=True)
+class Skin:
+    """What the triangles of a mesh look like."""
+
+    numbers: bytes
+    pixels: bytes
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """A row for each triangle, with the columns above, and the pixels of all, (n, 3)."""
+        return (np.frombuffer(self.numbers, '<f4').reshape(-1, OF_SKIN).astype(float),
+                np.frombuffer(self.pixels, np.uint8).reshape(-1, 3))
+
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return the entry of a file."""
+        rows, pixels = self.arrays
+        return {'packed': _packed(self.numbers), 'shape': [len(rows), 1],
+                'packed_pixels': _packed(self.pixels), 'shape_of_pixels': [len(pixels), 1]}
+
+    @classmethod
+    def from_value(cls, owner: str, value: typing.Any, triangles: int) -> Skin | None:
+        """Take the skin that a file holds, or a recording; None for none.
+
+        :raises ParameterError: it is none of so many triangles
+        """
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            value = (
+                _unpacked(owner, value.get('packed'), value.get('shape'), '<f4', MOST_TRIANGLES,
+                          OF_SKIN),
+                _unpacked(owner, value.get('packed_pixels'), value.get('shape_of_pixels'), 'u1',
+                          _MOST_SKIN_PIXELS, 3))
+        if not isinstance(value, tuple):
+            raise ParameterError(f'{owner}: must be what a recording writes')
+        numbers, pixels = np.asarray(value[0], '<f4').reshape(-1, OF_SKIN), value[1].reshape(-1, 3)
+        first, width, height = numbers[:, :ON_PICTURE].T.astype(float)
+        with np.errstate(invalid='ignore'):
+            last = first + np.where(width > 0, width * height, 3)
+        if len(numbers) != triangles or not np.isfinite(numbers).all() or not (
+                (first >= 0) & (width >= 0) & (height >= 0) & (last <= len(pixels))).all():
+            raise ParameterError(f'{owner}: has a corner that is not on its picture; all must be,'
+                                 ' by finite numbers')
+        return cls(numbers.tobytes(), np.ascontiguousarray(pixels, np.uint8).tobytes())
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mesh(SceneObject):
     """Triangles, about its own origin."""
@@ -211,6 +265,8 @@ class Mesh(SceneObject):
     shape = 'mesh'
     scale: float = parameter('what the file has 1 of, in m', 'm', above=0, maximum=1e6, default=1.0)
     corners: Corners = Corners(b'')
+    skin: Skin | None = None
+    """None: all of it has one colour."""
 
 
 OBJECTS: dict[str, type[SceneObject]] = {
@@ -452,5 +508,6 @@ def _object(owner: str, entry: typing.Any) -> SceneObject:
     if kind is Box and rest.get('picture') is not None:
         more['picture'] = Picture.from_mapping(f'{owner}.picture', rest.pop('picture'))
     if kind is Mesh:
-        more['corners'] = Corners.from_value(f'{owner}.file', rest.pop('corners', None))
+        corners = more['corners'] = Corners.from_value(f'{owner}.file', rest.pop('corners', None))
+        more['skin'] = Skin.from_value(f'{owner}.file', rest.pop('skin', None), len(corners.array))
     return dataclasses.replace(kind.from_mapping(owner, rest), **more)
