@@ -13,10 +13,12 @@ import numpy as np
 from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2, PointField
 
 from px4_sim_ros.messages.own_block import OwnBlock
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.own_blocks import OwnBlockRow
 from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.scene.colours import Eye
+from px4_sim_ros.model.scene.rays import Pose
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.scanning import (
     CameraParameters,
@@ -30,6 +32,7 @@ from px4_sim_ros.model.sensors.scanning import (
 )
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
+from px4_sim_ros.step.graph import JOINTS
 
 _TRUTH = 'ground_truth/odom'
 _GROUP = 40                    # of pixels, at most
@@ -124,7 +127,7 @@ class _Lidar(SceneSensor):
     def _scan(self, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
         p = self.values
         moving = (p.columns, self._duration_s) if p.moves else ()
-        return self._lidar.measure(inputs[_TRUTH], *moving)
+        return self._lidar.measure(p.pose(inputs[_TRUTH]), *moving)
 
 
 class Lidar(_Lidar):
@@ -182,6 +185,40 @@ class _Camera(SceneSensor):
     period_us = 64_000
     axes = (0.5, -0.5, 0.5, -0.5)          # to the right, down, and along the optical axis
 
+    def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
+        super().__init__(configuration)
+        c = configuration
+        self._servos: list[int] | None = None
+        if any(self.values.gimbal):
+            names = [servo.name for servo in c.vehicle.servos]
+            for axis, name in zip(('roll', 'pitch', 'yaw'), self.values.gimbal):
+                if name and name not in names:
+                    raise ParameterError(f'block {c.name}: gimbal_{axis} = {shown(name)}: must be a'
+                                         f' servo of {c.vehicle.name}: {", ".join(names)}'
+                                         f'{did_you_mean(name, names)}')
+            rows, every = c.world.period_us(c.name), c.world.periods_us['display']
+            if rows % every:
+                raise ParameterError(f'block {c.name}: period_us = {rows}: on a gimbal it must be a'
+                                     f' multiple of periods_us.display, {every}')
+            self._servos = [names.index(name) if name else -1 for name in self.values.gimbal]
+
+    @classmethod
+    def row(
+        cls, name: str, path: str, given: typing.Mapping[str, typing.Any],
+    ) -> OwnBlockRow:
+        """Return its row in the graph; on a gimbal it needs the angles of servos."""
+        found = super().row(name, path, given)
+        values: typing.Any = cls.kind.from_mapping('', cls.checked(name, found.parameters))
+        return found._replace(inputs=(*found.inputs, JOINTS)) if any(values.gimbal) else found
+
+    def _pose(self, inputs: Inputs) -> Pose:
+        truth = inputs[_TRUTH]
+        if self._servos is None:
+            return typing.cast('Pose', self.values.pose(truth))
+        roll, pitch, yaw = (
+            truth.servo_angles_rad[i] if i >= 0 else 0.0 for i in self._servos)
+        return typing.cast('Pose', self.values.pose_on(truth, (roll, pitch, yaw)))
+
     @staticmethod
     def _name_of_frame(name: str) -> str:
         # A calibration is of the camera that has the rest of its name.
@@ -215,7 +252,7 @@ class DepthCamera(_Camera):
 
     def measure(self, time_us: int, inputs: Inputs) -> Image:
         """Return the image of a time."""
-        distance, _ = self._camera.measure(inputs[_TRUTH])
+        distance, _ = self._camera.measure(self._pose(inputs))
         return self._image('32FC1', 4, (distance / self._lengths).astype('<f4'))
 
 
@@ -246,7 +283,7 @@ class DepthScan(_Camera):
 
     def measure(self, time_us: int, inputs: Inputs) -> LaserScan:
         """Return the scan of a time."""
-        distance, _ = self._camera.measure(inputs[_TRUTH])
+        distance, _ = self._camera.measure(self._pose(inputs))
         # Without those that are missing.
         nearest = np.fmin.reduce(distance.reshape(self._shares.shape) * self._shares, axis=0)
         return self._laser_scan(self._first_rad, self._step_rad, nearest[self._columns])
@@ -291,8 +328,7 @@ class Camera(_Camera):
 
     def measure(self, time_us: int, inputs: Inputs) -> Image:
         """Return the image of a time."""
-        p, eye = self.values, self._eye
-        eye.look(p.pose(inputs[_TRUTH]))
+        self._eye.look(self._pose(inputs))
         return self._image(*self._pixels(time_us))
 
     def _pixels(self, time_us: int) -> tuple[str, int, np.ndarray]:

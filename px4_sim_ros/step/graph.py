@@ -42,6 +42,8 @@ BRIDGE, TOPICS_OF_PX4 = 'hil_bridge', 'px4_topics'
 CLOCK = '/clock'
 COMMAND = 'actuators/command'
 
+JOINTS = 'joint_states'
+
 # What `Topic.period` says when something happens in every step.
 EVERY_STEP = 'step'
 
@@ -134,7 +136,7 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           part_of='ground_truth/odom'),
     Topic('ground_truth/pose', 'geometry_msgs/msg/PoseStamped', 'dynamics', 'display',
           meaning='the pose of ground_truth/odom, for viewers', part_of='ground_truth/odom'),
-    Topic('joint_states', 'sensor_msgs/msg/JointState', 'dynamics', 'display',
+    Topic(JOINTS, 'sensor_msgs/msg/JointState', 'dynamics', 'display',
           meaning='rotor speeds in rad/s as velocity, the angles that they have turned by within'
           ' -pi to pi as position, rotor_1 first; angles of servos; what wheels have rolled by, how'
           ' fast, and how far left they are steered',
@@ -269,7 +271,7 @@ _OWN_BEFORE = 'pilot'
 # What it may use, and what of that holds until the next is due.
 _FOR_OWN = tuple(name for name, topic in TOPICS.items() if topic.publisher in {
     'wind', 'dynamics', 'scenario', *(kind for kind, spec in NODES.items() if spec.model)}
-    and topic.name not in (WAKE, HULL, 'joint_states', 'ground_truth/pose'))
+    and topic.name not in (WAKE, HULL, JOINTS, 'ground_truth/pose'))
 _HELD = tuple({name for spec in NODES.values() for name in spec.held})
 
 
@@ -350,7 +352,8 @@ def _own_node(row: OwnBlockRow, topics: typing.Mapping[str, Topic]) -> NodeSpec:
         problem = f'topic = {shown(row.topic)}: another block publishes it; give it another name'
     for name in row.inputs:
         known = [topic for topic, its in topics.items() if its.kind in _FOR_OWN or its.own_us]
-        if name not in known:
+        # Joints come more rarely than the whole: a camera on a gimbal of the package knows that.
+        if name not in known and not (name == JOINTS and row.path.startswith(_OF_THE_PACKAGE)):
             problem = (f'inputs = {shown(name)}: must be a topic of this graph that is there before'
                        f' the autopilot: {", ".join(known)}')
     if problem:

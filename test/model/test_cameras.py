@@ -9,15 +9,18 @@ import trimesh
 import yaml
 from PIL import Image
 from test_scene_contact import as_mesh
-from test_scene_sensors import at, block, measured, rotation, to_box
+from test_scene_sensors import at, block, made, measured, rotation, to_box
 
 from px4_sim_ros.model.environment.ground import LEVEL
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.own_blocks import to_text
 from px4_sim_ros.model.scene import colours
 from px4_sim_ros.model.scene.rays import Pose
 from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.sensors.scanning import ColourParameters
+from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.files import Files
+from px4_sim_ros.spec.own_blocks import rows_of
 
 RED, GREEN = (0.8, 0.2, 0.1), (0.2, 0.6, 0.3)
 AZIMUTH_DEG, ELEVATION_DEG, SKY = 200.0, 40.0, 0.3
@@ -213,6 +216,53 @@ def test_colours_of_corners_are_mixed_between_them(tmp_path):
         assert (np.abs(image[v, u] - exact)[~dark] < 2.5).all() and (image[v, u][dark] < 36).all()
         count += 1
     assert count > 400
+
+
+def on_gimbal(**given):
+    """Return a camera for labels on a plane, whose servos are a rudder and so on."""
+    row, = rows_of({'vehicle': [{'class': 'px4_sim_ros:LabelCamera', 'width': 9, 'height': 9,
+                                 'period_us': 80_000, 'field_of_view_deg': 20, **given}]})
+    ball = 'objects: [{shape: sphere, name: ball, radius_m: 0.3, place_m: [7, -6, 4]}]'
+    configuration = load_configuration(
+        None, {'': {'scene': 'mine', 'vehicle': 'plane', 'blocks': to_text([row])}},
+        files=Files({('scenes', 'mine'): ball}))
+    return made(configuration, row.name)
+
+
+def labels_at(block, *angles_deg):
+    """Return what it sees from the ground, with roll, pitch and yaw of its gimbal."""
+    angles = tuple(map(math.radians, angles_deg))
+    truth = at((0.0, 0.0, 0.0))._replace(servo_angles_rad=(angles[2], angles[0], 1.0, angles[1]))
+    return np.frombuffer(measured(block, truth).data, '<u2').reshape(9, 9)
+
+
+GIMBAL = {'gimbal_roll': 'left_aileron', 'gimbal_pitch': 'elevator', 'gimbal_yaw': 'rudder'}
+
+
+def test_a_gimbal_turns_up_and_to_the_right_by_the_angles_of_its_servos():
+    """As MAVLink counts: then a ball there is in the middle, and what it is beside turns."""
+    up, right = math.degrees(math.atan2(4, math.hypot(7, 6))), math.degrees(math.atan2(6, 7))
+    seen = on_gimbal(**GIMBAL)
+    middle = np.zeros((9, 9), bool)
+    middle[4, 4] = True
+    assert np.array_equal(labels_at(seen, 0.0, up, right) == 2, middle)
+    below = np.argwhere(labels_at(seen, 0.0, up + 5.0, right) == 2)
+    assert (below[:, 0] > 5).all() and (below[:, 1] == 4).all() and len(below)
+    # Rolled to the right by 90 degrees: what is below is on the right.
+    beside = np.argwhere(labels_at(seen, 90.0, up + 5.0, right) == 2)
+    assert (beside[:, 1] > 5).all() and (beside[:, 0] == 4).all() and len(beside)
+    # Without a servo for it an axis does not turn, and its mounting is within.
+    mounted = on_gimbal(gimbal_yaw='rudder', mounting_deg=[0.0, -up, 0.0])
+    assert np.array_equal(labels_at(mounted, 9.0, 9.0, right) == 2, middle)
+
+
+@pytest.mark.parametrize('given, sentence', [
+    ({'gimbal_yaw': 'ruder'}, "gimbal_yaw = 'ruder': must be a servo of plane: rudder, left_ail"),
+    ({'gimbal_yaw': 'rudder', 'period_us': 20_000}, 'on a gimbal it must be a multiple of'),
+])
+def test_a_gimbal_that_cannot_be_is_refused(given, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        on_gimbal(**given)
 
 
 def test_opencv_finds_what_the_camera_sees():

@@ -14,6 +14,7 @@ from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import ParameterError, within
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
+from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.scene.rays import DISTANCE, FACING, Pose, Rays
 from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
@@ -46,6 +47,27 @@ class MountedParameters(Parameters):
     def pose(self, truth: Truth) -> Pose:
         """Return where the sensor is, and how it moves, with the true motion of the vehicle."""
         return Pose.on_body(truth, self.position_m, mounting_rotation(self.mounting_deg))
+
+
+@dataclasses.dataclass(frozen=True)
+class OnGimbalParameters(MountedParameters):
+    """The same of a sensor that may be on a gimbal, whose axes meet at its place."""
+
+    gimbal_roll: str = parameter(
+        'the servo that turns it last, about its own axis, to the right', default='')
+    gimbal_pitch: str = parameter('the servo that turns it up', default='')
+    gimbal_yaw: str = parameter('the servo that turns it first, to the right', default='')
+
+    @property
+    def gimbal(self) -> tuple[str, str, str]:
+        """Its servos for roll, pitch and yaw, as MAVLink counts these; '' for none."""
+        return self.gimbal_roll, self.gimbal_pitch, self.gimbal_yaw
+
+    def pose_on(self, truth: Truth, angles_rad: Vector) -> Pose:
+        """Return where it is with roll, pitch and yaw of its gimbal; at rest in its own axes."""
+        roll, pitch, yaw = map(math.degrees, angles_rad)
+        return Pose.on_body(truth, self.position_m, multiply(
+            mounting_rotation((roll, -pitch, -yaw)), mounting_rotation(self.mounting_deg)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +210,7 @@ class PinholeParameters(Parameters):
 
 
 @dataclasses.dataclass(frozen=True)
-class CameraParameters(RayParameters, PinholeParameters):
+class CameraParameters(OnGimbalParameters, RayParameters, PinholeParameters):
     """A depth camera: a pinhole, without distortion."""
 
 
@@ -206,7 +228,7 @@ _OF_A_LENS_THAT_BENDS_OVER = np.errstate(over='ignore', invalid='ignore')
 
 
 @dataclasses.dataclass(frozen=True)
-class ColourParameters(MountedParameters, PinholeParameters):
+class ColourParameters(OnGimbalParameters, PinholeParameters):
     """A camera: a pinhole, with the lens of OpenCV's model."""
 
     max_range_m: float = parameter(
@@ -302,15 +324,15 @@ class RaySensor:
         return p.noise_m + p.noise_per_m * distance_m * distance_m
 
     def measure(
-        self, truth: Truth, turns: int = 1, duration_s: float = 0.0,
+        self, pose: Pose, turns: int = 1, duration_s: float = 0.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance of each ray (m), and the cosine at which it meets what is there.
 
         A distance beyond the limits is infinite, as REP-117 has it; one that is missing is NaN.
         """
         p = self._parameters
-        found = self._rays.cast(p.pose(truth), turns, duration_s)
-        noise = self._noise.of(truth.time_us)
+        found = self._rays.cast(pose, turns, duration_s)
+        noise = self._noise.of(pose.time_us)
         distance = found[:, DISTANCE].copy()
         if p.noise_m or p.noise_per_m:
             distance += noise.standard_normal(self._count) * self._deviation_m(

@@ -48,7 +48,9 @@ def check_is_multirotor(vehicle: Vehicle) -> None:
 
     :raises ParameterError: it has wings or wheels, which need control
     """
-    if not vehicle.is_multirotor:
+    # Servos that tilt nothing may turn a camera.
+    if vehicle.surfaces or vehicle.motors or any(
+            not rotor.lifts or rotor.tilted_by for rotor in vehicle.rotors):
         raise ParameterError(
             f'vehicle {vehicle.name}: the embedded autopilot controls multirotors only; the'
             ' autopilot px4 controls all')
