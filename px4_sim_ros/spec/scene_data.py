@@ -91,7 +91,7 @@ def _taken(
 
 
 def _heights(where: str, path: pathlib.Path, rest: Section) -> Section:
-    """Return the heights of an array, or of an image, whose north is up: white is `white_m`."""
+    """Return the heights of an array, or of an image."""
     if path.suffix.lower() == '.npy':
         return {**rest, 'heights_m': np.load(path, allow_pickle=False)}
     ground = where.partition('.file')[0]
@@ -99,14 +99,23 @@ def _heights(where: str, path: pathlib.Path, rest: Section) -> Section:
         raise ParameterError(f'{ground}.white_m: missing; it is the height of white')
     white_m = number(f'{ground}.white_m', rest.pop('white_m'))
     black_m = number(f'{ground}.black_m', rest.pop('black_m', 0.0))
-    with _open(where, path, MOST_POSTS) as image:
+    return {**rest, 'heights_m': black_m + (white_m - black_m) * shades_of(
+        where, path, MOST_POSTS)}
+
+
+def shades_of(where: str, path: pathlib.Path, most: int) -> np.ndarray:
+    """Return the shades of an image, whose north is up: rows from the south, 1 is white.
+
+    :param most: pixels that it may have
+    """
+    with _open(where, path, most) as image:
         is_deep = image.mode.startswith('I')
         shades = np.asarray(image if is_deep else image.convert('L'), float)
         if image.mode == 'F' or not (shades.min() >= 0 and shades.max() <= _WHITE):
             raise ParameterError(f'{where}: has shades of mode {image.mode}: must be of 8 or 16'
                                  ' bits without a sign; heights in m are for .npy')
-    return {**rest, 'heights_m': black_m + (white_m - black_m) * shades[::-1] / (
-        _WHITE if is_deep else 255.0)}
+    found: np.ndarray = shades[::-1] / (_WHITE if is_deep else 255.0)
+    return found
 
 
 def _pixels(where: str, path: pathlib.Path, rest: Section) -> Section:

@@ -19,15 +19,18 @@ from transforms3d.euler import euler2quat, quat2euler
 from px4_sim_ros.model.errors import InputWarning, ParameterError, shown
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import matrix, multiply, scaled, to_world, total, unit
-from px4_sim_ros.model.scene.scene import MOST_OBJECTS
+from px4_sim_ros.model.scene.scene import MOST_OBJECTS, MOST_POSTS
 from px4_sim_ros.spec.resources import read_text
-from px4_sim_ros.spec.scene_data import MESHES
+from px4_sim_ros.spec.scene_data import MESHES, shades_of
 
 _Element = ElementTree.Element
 _MOST_DEPTH = 20                       # of models in models
 _MOST_NAMES = 8                        # in a sentence
 _MOST_POINTS = 1000                    # of a polyline
+_MOST_PIXELS = 4100 * 4100             # of a height map, which is thinned out
+_HEIGHT_MAPS = '.png', '.jpg', '.jpeg'
 _LEVEL = 1e-6                          # how exactly a plane is the ground
+_UPRIGHT = 1.0 - 1e-9                  # w of an attitude that is not turned
 _THIN_M = 0.01                         # a plane that is not the ground
 # What a link or a model may have beside what stands there, and what to call it in a sentence.
 _OTHERS = {'joint': 'joints', 'plugin': 'plugins', 'sensor': 'sensors', 'light': 'lights',
@@ -69,7 +72,7 @@ def scene_content(text: str, owner: str, folder: pathlib.Path) -> dict[str, typi
         more = f' and {len(names) - _MOST_NAMES} more' if len(names) > _MOST_NAMES else ''
         warnings.warn(f"{owner}: not as in Gazebo: {kind}: {', '.join(names[:_MOST_NAMES])}{more}",
                       InputWarning, stacklevel=2)
-    return {'sun': found.sun, 'objects': found.objects}
+    return {'sun': found.sun, 'ground': found.ground, 'objects': found.objects}
 
 
 def _parsed(text: str, owner: str) -> _Element:
@@ -87,6 +90,7 @@ class _World:
         self._owner, self._folder = owner, folder
         self.objects: list[dict[str, typing.Any]] = []
         self.sun: dict[str, float] | None = None
+        self.ground: dict[str, typing.Any] | None = None
         self.left_out: dict[str, list[str]] = {}       # names, by what is said of them
         self._has_ground = False
         self._includes = 0
@@ -105,7 +109,7 @@ class _World:
                 self._leave('as the parameters of the flight say', child.tag)
             else:
                 self._other(child)
-        if not self._has_ground:
+        if not (self._has_ground or self.ground):
             self._leave('there is a ground, of the parameter', 'ground_slope_deg')
 
     def _leave(self, kind: str, name: str) -> None:
@@ -236,6 +240,11 @@ class _World:
                             ' whole and with one scale', uri)
                 return
             found |= {'file': str(file.absolute()), 'scale': scale[0]}
+        elif shape.tag == 'heightmap':
+            if not self._height_map(where, shape, pose, folder):
+                self._leave('without height maps but one, a .png or .jpg beside the file that is'
+                            ' not turned, as long as wide in all its cells', name)
+            return
         else:
             self._leave(f'without shapes of the kind {shape.tag}', name)
             return
@@ -252,6 +261,28 @@ class _World:
             'roll_pitch_yaw_deg': [round(math.degrees(angle), 9) for angle in angles], **found})
         if len(self.objects) > MOST_OBJECTS:
             raise ParameterError(f'{self._owner}: must have at most {MOST_OBJECTS} objects')
+
+    def _height_map(
+        self, where: str, shape: _Element, pose: _Pose, folder: pathlib.Path,
+    ) -> bool:
+        """Take a height map as the ground; return whether it can be, or is."""
+        file = self._file(shape.findtext('uri', '').strip(), folder)
+        size_m, place = (self._numbers(where, shape, tag, 3, default) for tag, default in (
+            ('size', '1 1 1'), ('pos', '0 0 0')))
+        if file is None or file.suffix.lower() not in _HEIGHT_MAPS or pose.attitude[0] < _UPRIGHT:
+            return False
+        shades = shades_of(f'{where}: heightmap.uri', file, _MOST_PIXELS)
+        while shades.size > MOST_POSTS and all(count % 2 for count in shades.shape):
+            shades = shades[::2, ::2]      # Gazebo's have a power of two and one
+        spacings_m = [size / max(1, count - 1) for size, count in zip(size_m, shades.shape[::-1])]
+        # The brightest is as high as the size says.
+        east, north, up = total(pose.place_m, (place[0], place[1], place[2]))
+        ground = {'heights_m': up + size_m[2] / (shades.max() or 1.0) * shades,
+                  'spacing_m': spacings_m[0], 'middle_m': [east, north]}
+        is_taken = math.isclose(*spacings_m) and (self.ground is None or all(
+            np.array_equal(self.ground[key], value) for key, value in ground.items()))
+        self.ground = ground if is_taken else self.ground
+        return is_taken
 
     def _unique(self, name: str) -> str:
         """Return a name that no other object has: of a model with several the second is name_2."""

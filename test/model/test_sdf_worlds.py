@@ -8,6 +8,7 @@ import gazebo_world
 import numpy as np
 import pytest
 from commands import here
+from PIL import Image
 
 from px4_sim_ros import Flight
 from px4_sim_ros.model.errors import InputWarning, ParameterError
@@ -90,6 +91,27 @@ def test_a_recording_carries_it(tmp_path):
     scene, _ = read(tmp_path)
     text = Files().scene_text(str(tmp_path / 'mine.sdf'))
     assert Files({('scenes', 'mine.sdf'): text}).scene('mine.sdf').objects == scene.objects
+
+
+@pytest.mark.parametrize('posts', [5, 513])
+def test_a_height_map_is_the_ground(posts, tmp_path):
+    """Its brightest pixel is as high as its size says, its first row is in the north."""
+    shades = np.zeros((posts, posts), np.uint8)
+    shades[0, -1], shades[-1, 0] = 100, 50         # in the north-east and the south-west
+    Image.fromarray(shades).save(tmp_path / 'hills.png')
+    link = gazebo_world.shape('<heightmap><uri>file://hills.png</uri><size>256 256 8</size>'
+                              '<pos>0 0 2</pos></heightmap>')
+    scene, said = read(tmp_path, gazebo_world.WORLD.replace('</world>', (
+        f'<model name="hills"><static>1</static><pose>10 0 0 0 0 0</pose>{link}</model></world>')))
+    heights, count = scene.ground.heights_m, min(posts, 257)
+    assert heights.shape == (count, count) and scene.ground.ground.middle_m == (10.0, 0.0)
+    assert scene.ground.ground.spacing_m == 256.0 / (count - 1)
+    assert heights[[-1, 0, 0, 1], [-1, 0, -1, 1]] == pytest.approx([10.0, 6.0, 2.0, 2.0])
+    assert not any('height' in line for line in said)
+    turned = gazebo_world.WORLD.replace('</world>', (
+        f'<model name="hills"><static>1</static><pose>0 0 0 0 0 1</pose>{link}</model></world>'))
+    scene, said = read(tmp_path, turned)
+    assert scene.ground is None and "without height maps but one" in ' '.join(said)
 
 
 BOX = '<size>1 20 15</size>'
