@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of the documents: the graph, a flight in Rerun, its report, a campaign's page.
+"""Makes the pictures of the documents: graph, scene, a flight in Rerun, its report, a campaign.
 
 `make pictures` runs it. It flies, so the pictures show what the code does now. It needs the
 package rerun-sdk, and two programs: `chromium`, and `xvfb-run` with a software Vulkan (on Debian:
@@ -19,6 +19,7 @@ import typing
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
 import rerun
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
@@ -36,6 +37,18 @@ _FOLDER = pathlib.Path(__file__).resolve().parent / 'pictures'
 _FLIGHT = ['--mode', 'core', '--mission', 'square', '--wind', 'constant', '--seed', '1',
            '--instance', '29', '--set', 'instances.range_finder=1']
 _SHOWN_UNTIL_S = 27.0
+_SEEN = '''
+vehicle: iris
+scene: street
+mission: [take_off: {up_m: 6.0}, hold: {duration_s: 60.0}, land: {}]
+end: {at_s: 9}
+blocks:
+  - {class: 'px4_sim_ros:Camera', width: 640, height: 480, mounting_deg: [0, 12, 90]}
+  - {class: 'px4_sim_ros:DepthCamera', width: 640, height: 480, mounting_deg: [0, 12, 90],
+     max_range_m: 60}
+  - {class: 'px4_sim_ros:LabelCamera', width: 640, height: 480, mounting_deg: [0, 12, 90]}
+  - {class: 'px4_sim_ros:Lidar', max_range_m: 60}
+'''
 _WIDTH_PX, _COLOURS = 1280, 192
 # Columns of the graph, from left to right; what is optional is drawn pale.
 _COLUMNS = (
@@ -171,6 +184,35 @@ def _until(field: Series) -> Series:
     return Series(field.time_s[kept], field.values[kept])
 
 
+def draw_scene(path: pathlib.Path, scratch: pathlib.Path) -> None:
+    """Draw what cameras and a lidar see of a scene."""
+    (scratch / 'seen.yaml').write_text(_SEEN, encoding='utf-8')
+    subprocess.run([sys.executable, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--scenario',
+                    scratch / 'seen.yaml', '--record', scratch / 'seen'], check=True)
+    bag = BagReader(scratch / 'seen')
+    last = {message.topic: message for message in bag.messages()}
+    colour, depth, labels, cloud = (bag.decode(last[topic]) for topic in (
+        'camera/image_raw', 'depth/image', 'labels/image_raw', 'lidar/points'))
+    figure, ((top_left, top_right), (left, right)) = plt.subplots(
+        2, 2, figsize=(12.8, 9.8), layout='constrained')
+    for axes, image, of in ((top_left, colour, 'u1'), (top_right, depth, '<f4'),
+                            (left, labels, '<u2')):
+        pixels = np.frombuffer(image.data, of).reshape(image.height, image.width, -1)
+        axes.imshow(pixels, cmap='nipy_spectral' if of == '<u2' else 'viridis_r')
+        axes.set_axis_off()
+    points = np.frombuffer(cloud.data, np.dtype({
+        'names': [*'xyz'], 'formats': ['<f4'] * 3, 'offsets': [0, 4, 8],
+        'itemsize': cloud.point_step}))
+    right.scatter(-points['y'], points['x'], 0.3, points['z'])
+    right.set(aspect='equal', xlim=(-40, 40), ylim=(-30, 30))
+    for axes, what in ((top_left, 'colour'), (top_right, 'depth'), (left, 'labels'),
+                       (right, 'lidar with 16 lines, from above')):
+        axes.set_title(what)
+    figure.savefig(scratch / 'seen.png')
+    plt.close(figure)
+    shrink(scratch / 'seen.png', path)
+
+
 def fly_campaign(folder: pathlib.Path, *more: str) -> pathlib.Path:
     """Fly the campaign of docs/campaigns.md, which takes some minutes; return its page."""
     subprocess.run(
@@ -202,9 +244,9 @@ def shrink(source: pathlib.Path, path: pathlib.Path) -> None:
 def main() -> int:
     """Make all pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--only', choices=('graph', 'flight', 'report', 'campaign'))
+    parser.add_argument('--only', choices=('graph', 'scene', 'flight', 'report', 'campaign'))
     only = parser.parse_args().only
-    needed = {'graph': (), 'flight': ('xvfb-run',), None: ('xvfb-run', 'chromium')}
+    needed = {'graph': (), 'scene': (), 'flight': ('xvfb-run',), None: ('xvfb-run', 'chromium')}
     for program in needed.get(only, ('chromium',)):
         if shutil.which(program) is None:
             print(f'pictures: the program {program} is not installed', file=sys.stderr)
@@ -216,6 +258,10 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
+        if only in (None, 'scene'):
+            draw_scene(_FOLDER / 'scene.png', scratch)
+        if only == 'scene':
+            return 0
         if only in (None, 'campaign'):
             draw_page(
                 fly_campaign(scratch / 'campaign'), _FOLDER / 'campaign.png', scratch, 1900)

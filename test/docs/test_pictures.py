@@ -17,9 +17,9 @@ SHOWN = sorted({
 LARGEST_BYTES = 500_000
 
 
-def test_there_are_pictures_of_the_graph_a_flight_its_report_a_campaign_and_learning():
+def test_there_are_pictures_of_graph_scene_flight_report_campaign_and_learning():
     assert {path.name for path in SHOWN} == {
-        'graph.svg', 'flight.png', 'report.png', 'campaign.png', 'campaign_px4.png',
+        'graph.svg', 'scene.png', 'flight.png', 'report.png', 'campaign.png', 'campaign_px4.png',
         'learning.png'}
 
 
