@@ -106,7 +106,8 @@ def test_a_file_that_is_wrong_is_refused(content, sentence):
     (b'a,x\n1,2\n3\n', [2, '']), (b'a\n1,2\n', 'has no such column; it has a'),
     (b'', 'it has none'), (b'x\n', 'has no such column'),
     (b'x\n\xff\n', 'must be text in UTF-8; line 2'),
-    (b'x\n' + b'1' * 200_000, 'must be text of CSV'), (b'x\n' + b'1\n' * (2 << 20) + b'1', '4 MiB')])
+    (b'x\n' + b'1' * 200_000, 'must be text of CSV'),
+    (b'x\n' + b'1\n' * (2 << 20) + b'1', '4 MiB')])
 def test_a_column_is_read_or_refused_in_a_sentence(text, found, tmp_path):
     (tmp_path / 'v.csv').write_bytes(text)
     words = {'file': str(tmp_path / 'v.csv'), 'column': 'x'}
