@@ -58,7 +58,7 @@ def parameters() -> str:
         own = graph.load(spec.parameters).infos()
         rows += [_parameter(f'{node}.', key, value, own)
                  for key, value in default_parameters(node).items() if key in own]
-    ditto = [(*row[:2], *('″' if cell == upper else cell
+    ditto = [(*row[:2], *('″' if cell and cell == upper else cell
                           for cell, upper in zip(row[2:], above[2:])))
              for above, row in itertools.pairwise([('',) * 4, *rows])]
     return _table(('parameter', 'default', 'meaning', 'allowed'), ditto)
@@ -77,8 +77,12 @@ def _parameter(
 
 
 def _allowed(info: typing.Mapping[str, typing.Any]) -> str:
-    """Return the allowed values, shorter than in the sentence that refuses one."""
-    text = re.sub('at least (.+) and at most ', r'\1 to ', range_text(info))
+    """Return the allowed values, shorter than in the sentence that refuses one.
+
+    Nothing where the default says it: of a text, of yes or no, and how many numbers there are.
+    """
+    text = re.sub(r'^(a text|true or false)$|^\d+ numbers, ', '', range_text(info))
+    text = re.sub('at least (.+) and at most ', r'\1 to ', text)
     return text.replace('greater than ', '> ').replace('at least ', '≥ ').replace(
         'at most ', '≤ ').replace(' and ', ', ').removeprefix('one of ')
 
