@@ -11,7 +11,7 @@ import typing
 
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
-from px4_sim_ros.model.parameters import Parameters, mapping_of, parameter
+from px4_sim_ros.model.parameters import Parameters, dict_of, mapping_of, parameter
 from px4_sim_ros.spec.files import NONE, load_mission
 from px4_sim_ros.spec.own_blocks import found_anywhere
 from px4_sim_ros.spec.resources import named_file, read_yaml
@@ -267,8 +267,8 @@ def _scenario(
 
 
 def _vary(owner: str, content: typing.Any) -> tuple[inputs.Input, ...]:
-    if content is not None and not isinstance(content, dict):
-        raise ParameterError(f'{owner}: vary = {shown(content)}: must be a mapping of what varies')
+    if content is not None:
+        dict_of(f'{owner}: vary', content, ' of what varies')
     found = tuple(inputs.Input(str(name), inputs.read_distribution(
         f'{owner}: vary.{name}', _read_table(f'{owner}: vary.{name}.table', value)))
         for name, value in (content or {}).items())

@@ -112,6 +112,8 @@ def _main() -> int:
             output.flush()
     except KeyboardInterrupt:      # before or after what a command takes care of
         code = INTERRUPTED
+    except SystemExit as end:      # of the help and the version, or a command that is none
+        code = end.code if isinstance(end.code, int) else 0
     if output.is_unread():
         return UNREAD
     return code or FAILED if output.report_failures() else code

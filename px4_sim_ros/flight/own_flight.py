@@ -103,7 +103,8 @@ class Flight(_Flight):
         :raises ParameterError: it does not fit the flight
         """
         self.check_by_hand('do')
-        return self.scenario(vehicle).do(dict(event), check_event)
+        return self.scenario(vehicle).do(
+            dict(event) if isinstance(event, typing.Mapping) else event, check_event)
 
     def close(self) -> None:
         """End all that was started, and free the instance; a second time nothing happens."""

@@ -47,7 +47,7 @@ class Px4Definitions:
         folders = () if self.folder is None else (self.folder, self.folder / 'versioned')
         for path in (folder / f'{name}.msg' for folder in folders):
             if path.is_file():
-                return _lines(path.read_text(encoding='utf-8'))
+                return _lines(path.read_text('utf-8', 'replace'))
         where = self.folder or 'an installed px4_msgs'
         raise ParameterError(f'message {name!r}: must be one of those in {where}')
 
@@ -79,7 +79,7 @@ class Px4Definitions:
         """Return the fields of request and response of each service, by name."""
         found = {}
         for path in sorted((self.folder.parent / 'srv').glob('*.srv')) if self.folder else ():
-            request, _, response = path.read_text(encoding='utf-8').partition('---')
+            request, _, response = path.read_text('utf-8', 'replace').partition('---')
             found[path.stem] = _lines(request), _lines(response)
         return found
 

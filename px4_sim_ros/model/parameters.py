@@ -130,6 +130,17 @@ def list_of(name: str, value: typing.Any) -> list[typing.Any]:
     return value
 
 
+def dict_of(name: str, value: typing.Any, of: str = '') -> dict[typing.Any, typing.Any]:
+    """Return a mapping.
+
+    :param of: what is in it, as the end of the sentence
+    :raises ParameterError: it is none
+    """
+    if not isinstance(value, typing.Mapping):
+        raise ParameterError(f'{name} = {shown(value)}: must be a mapping{of}')
+    return typing.cast('dict[typing.Any, typing.Any]', value)
+
+
 def mapping_of(
     owner: str, what: str, content: typing.Any, known: typing.Iterable[str],
     beside: typing.Collection[str] = (),
@@ -211,11 +222,9 @@ class Parameters:
             nodes share
         :raises ParameterError: naming the parameter, the value and what is allowed
         """
-        if not isinstance(values, typing.Mapping):
-            raise ParameterError(f'{owner} = {shown(values)}: must be a mapping')
         kinds = cls._kinds()
         infos = cls.infos()
-        for key in values:
+        for key in dict_of(owner, values):
             if key not in infos:
                 raise unknown_key_error(owner, key, infos)
         converted = {}
@@ -240,9 +249,8 @@ class Parameters:
     def _field(name: str, value: typing.Any, kind: typing.Any, info: Info) -> typing.Any:
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
         if origin is dict:
-            if not isinstance(value, typing.Mapping):
-                raise ParameterError(f'{name} = {shown(value)}: must be a mapping')
-            return {k: _convert(f'{name}.{k}', v, inner[1], info) for k, v in value.items()}
+            return {k: _convert(f'{name}.{k}', v, inner[1], info)
+                    for k, v in dict_of(name, value).items()}
         if origin is tuple:
             if inner[1:] == (...,):            # one number, or as many as there are
                 value = value if isinstance(value, (list, tuple)) else (value,)

@@ -135,7 +135,11 @@ def _types(build: pathlib.Path) -> dict[str, str] | None:
     for name in _LISTS:
         path = build / name
         if path.is_file():
-            data = path.read_bytes()
-            listed = json.loads(lzma.decompress(data) if path.suffix == '.xz' else data)
-            return {p['name']: p['type'] for p in listed['parameters']}
+            try:
+                data = path.read_bytes()
+                listed = json.loads(lzma.decompress(data) if path.suffix == '.xz' else data)
+                return {p['name']: p['type'] for p in listed['parameters']}
+            except (OSError, lzma.LZMAError, ValueError, TypeError, LookupError) as error:
+                raise ParameterError(
+                    f'px4_dir = {build}: must have a whole {name}; build PX4 again') from error
     return None

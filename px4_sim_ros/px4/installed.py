@@ -87,7 +87,7 @@ def _build_in(root: pathlib.Path) -> pathlib.Path | None:
 def lack(build: pathlib.Path) -> str:
     """Return the end of a sentence: the part that a PX4 lacks to fly here; '' for none."""
     with contextlib.suppress(OSError):
-        if _LINK_MODULE not in (build / _MODULES).read_text(encoding='utf-8'):
+        if _LINK_MODULE not in (build / _MODULES).read_text('utf-8', 'replace'):
             return (f'this PX4 has no module {_LINK_MODULE}; build it with'
                     ' CONFIG_MODULES_SIMULATION_SIMULATOR_MAVLINK=y, as "make px4_sitl_default"'
                     ' does')
@@ -108,7 +108,7 @@ def check_airframe(build: pathlib.Path, airframe: int) -> None:
 def px4_version(build: pathlib.Path) -> str:
     """Return tag and commit of a PX4 from its build folder, as far as it is known."""
     try:
-        text = (build / _VERSION_FILE).read_text(encoding='utf-8')
+        text = (build / _VERSION_FILE).read_text('utf-8', 'replace')
     except OSError:
         tag = _in_program(build, _TAG)
         return 'of an unknown version' if tag is None else tag.decode()

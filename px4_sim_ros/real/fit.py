@@ -316,11 +316,22 @@ def half_widths(
     count, numbers = int(blocks.max()) + 1, jacobian.shape[1]
     summed = np.zeros((count, numbers))
     np.add.at(summed, blocks, jacobian * residuals[:, None])
-    bread = np.linalg.inv(jacobian.T @ jacobian)
+    bread = _bread(jacobian)
     covariance = bread @ (summed.T @ summed) @ bread * count / (count - 1)
     found: np.ndarray = stdtrit(count - numbers, 0.5 + 0.5 * CONFIDENCE) * np.sqrt(
         np.diag(covariance))
     return found
+
+
+def _bread(jacobian: np.ndarray) -> np.ndarray:
+    """Return the inverse of the information that residuals hold.
+
+    :raises ParameterError: of some number they hold none
+    """
+    try:
+        return np.linalg.inv(jacobian.T @ jacobian)
+    except np.linalg.LinAlgError as error:
+        raise ParameterError('the log determines none of the numbers that are sought') from error
 
 
 def lasting_half_widths(
@@ -334,7 +345,7 @@ def lasting_half_widths(
     waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(
         np.arange(1, cosines + 1), (np.arange(count) + 0.5) / count))
     slow = stdtrit(cosines, 0.5 + 0.5 * CONFIDENCE) * np.sqrt(np.mean(
-        (waves @ summed @ np.linalg.inv(jacobian.T @ jacobian)) ** 2, axis=0))
+        (waves @ summed @ _bread(jacobian)) ** 2, axis=0))
     found: np.ndarray = np.maximum(slow, half_widths(jacobian, residuals, blocks))
     return found
 

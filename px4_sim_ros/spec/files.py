@@ -168,7 +168,10 @@ def _read_scene(
 
 def load_mission(name: str) -> Mission:
     """Read a mission by its name in `config/missions`, or by its path."""
-    return typing.cast('Mission', Files().mission(name))
+    found = Files().mission(name)
+    if found is None:
+        raise ParameterError(f'mission {name}: must be one that is flown')
+    return found
 
 
 def load_vehicle(name: str) -> Vehicle:

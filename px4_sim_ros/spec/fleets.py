@@ -17,7 +17,13 @@ from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError, shown, within
-from px4_sim_ros.model.parameters import Parameters, mapping_of, parameter, unknown_key_error
+from px4_sim_ros.model.parameters import (
+    Parameters,
+    dict_of,
+    mapping_of,
+    parameter,
+    unknown_key_error,
+)
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
@@ -161,10 +167,8 @@ class _Distance(Parameters):
 
 def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
     """Read an entry."""
-    if not isinstance(entry, dict):
-        raise ParameterError(f'{owner} = {shown(entry)}: must be a mapping')
-    said = VehicleEntry.from_mapping(
-        owner, {key: value for key, value in entry.items() if key not in ('start', 'set')})
+    said = VehicleEntry.from_mapping(owner, {
+        key: value for key, value in dict_of(owner, entry).items() if key not in ('start', 'set')})
     if not _NAMESPACE.fullmatch(said.namespace):
         raise ParameterError(f'{owner}.namespace = {shown(said.namespace)}: must be a name of ROS'
                              ' without slashes, such as px4_1')
@@ -220,10 +224,8 @@ def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> Non
 
 def _settings(owner: str, content: typing.Any) -> Settings:
     """Return parameters by node from their names with the node before them."""
-    if not isinstance(content, dict):
-        raise ParameterError(f'{owner}.set = {shown(content)}: must be a mapping')
     found: Settings = {}
-    for name, value in content.items():
+    for name, value in dict_of(f'{owner}.set', content).items():
         node, key = node_and_key(f'{owner}.set.{name}', str(name))
         found.setdefault(node, {})[key] = value
     return found

@@ -25,7 +25,7 @@ from px4_sim_ros.model.mission import (
     ReturnHome,
     TakeOff,
 )
-from px4_sim_ros.model.parameters import list_of, number
+from px4_sim_ros.model.parameters import dict_of, list_of, number
 
 _Content = typing.Mapping[str, typing.Any]
 _MISSION, _GLOBAL = mavlink.MAV_FRAME_MISSION, mavlink.MAV_FRAME_GLOBAL
@@ -67,10 +67,10 @@ def plan_mission(owner: str, name: str, content: typing.Any) -> Mission:
     :param owner: what to call it in an error sentence
     :raises ParameterError: naming the place in the file and what is allowed
     """
-    if _mapping(owner, content).get('fileType') != 'Plan':
+    if dict_of(owner, content).get('fileType') != 'Plan':
         raise ParameterError(
             f"{owner}: fileType = {shown(content.get('fileType'))}: must be 'Plan'")
-    items = _items(f'{owner}: mission', _mapping(f'{owner}: mission', content.get('mission')))
+    items = _items(f'{owner}: mission', dict_of(f'{owner}: mission', content.get('mission')))
     fence = _fence(f'{owner}: geoFence', content.get('geoFence', {}))
     rally = _rally(f'{owner}: rallyPoints', content.get('rallyPoints', {}))
     flown = _by_commands(items)
@@ -88,7 +88,7 @@ def _items(owner: str, mission: _Content) -> tuple[PlanItem, ...]:
     numbers: dict[float, int] = {}         # of the protocol, by doJumpId
     for i, content in enumerate(list_of(f'{owner}.items', mission.get('items'))):
         its = f'{owner}.items[{i}]'
-        kind = _mapping(its, content).get('type')
+        kind = dict_of(its, content).get('type')
         if kind == 'SimpleItem':
             _add(its, content, found, numbers)
         elif kind == 'ComplexItem':
@@ -124,9 +124,9 @@ def _add_complex(
     kind = content.get('complexItemType')
     if kind in _TRANSECTS:
         its = f'{owner}.TransectStyleComplexItem'
-        style = _mapping(its, content.get('TransectStyleComplexItem'))
+        style = dict_of(its, content.get('TransectStyleComplexItem'))
         for i, item in enumerate(list_of(f'{its}.Items', style.get('Items'))):
-            _add(f'{its}.Items[{i}]', _mapping(f'{its}.Items[{i}]', item), found, numbers)
+            _add(f'{its}.Items[{i}]', dict_of(f'{its}.Items[{i}]', item), found, numbers)
     elif kind in _LANDINGS:
         found += _landing(owner, content, _LANDINGS[kind])
     elif kind == 'StructureScan':
@@ -179,10 +179,10 @@ def _jumping(owner: str, item: PlanItem, numbers: typing.Mapping[float, int]) ->
 
 def _fence(owner: str, content: typing.Any) -> tuple[PlanItem, ...]:
     found: list[PlanItem] = []
-    fence = _mapping(owner, content)
+    fence = dict_of(owner, content)
     for i, polygon in enumerate(list_of(f'{owner}.polygons', fence.get('polygons', []))):
         its = f'{owner}.polygons[{i}]'
-        corners = list_of(f'{its}.polygon', _mapping(its, polygon).get('polygon'))
+        corners = list_of(f'{its}.polygon', dict_of(its, polygon).get('polygon'))
         if len(corners) < 3:
             raise ParameterError(f'{its}.polygon: must have at least 3 corners')
         command = (mavlink.MAV_CMD_NAV_FENCE_POLYGON_VERTEX_INCLUSION
@@ -192,7 +192,7 @@ def _fence(owner: str, content: typing.Any) -> tuple[PlanItem, ...]:
                   for j, corner in enumerate(corners)]
     for i, content_of in enumerate(list_of(f'{owner}.circles', fence.get('circles', []))):
         its = f'{owner}.circles[{i}]'
-        circle = _mapping(f'{its}.circle', _mapping(its, content_of).get('circle'))
+        circle = dict_of(f'{its}.circle', dict_of(its, content_of).get('circle'))
         command = (mavlink.MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION
                    if content_of.get('inclusion', True) else
                    mavlink.MAV_CMD_NAV_FENCE_CIRCLE_EXCLUSION)
@@ -213,7 +213,7 @@ def _corner(command: int, first: float, place: tuple[float, ...]) -> PlanItem:
 
 
 def _rally(owner: str, content: typing.Any) -> tuple[PlanItem, ...]:
-    points = list_of(f'{owner}.points', _mapping(owner, content).get('points', []))
+    points = list_of(f'{owner}.points', dict_of(owner, content).get('points', []))
     return tuple(PlanItem(
         mavlink.MAV_CMD_NAV_RALLY_POINT, _RELATIVE,
         (0.0,) * 4 + _place(f'{owner}.points[{i}]', point, 3)) for i, point in enumerate(points))
@@ -311,10 +311,4 @@ def _check_place(owner: str, values: typing.Sequence[float], first: int = 0) -> 
 def _whole(name: str, value: typing.Any, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ParameterError(f'{name} = {shown(value)}: must be a whole number of at most {most}')
-    return value
-
-
-def _mapping(name: str, value: typing.Any) -> _Content:
-    if not isinstance(value, dict):
-        raise ParameterError(f'{name} = {shown(value)}: must be an object')
     return value

@@ -87,7 +87,7 @@ def _taken(
     except ParameterError:
         raise
     except Exception as error:         # of a file that is damaged libraries raise many
-        raise ParameterError(f'{where}: cannot be read: {error}') from error
+        raise ParameterError(f'{where}: cannot be read: must be a whole file {kinds}') from error
 
 
 def _heights(where: str, path: pathlib.Path, rest: Section) -> Section:

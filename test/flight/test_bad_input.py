@@ -157,6 +157,7 @@ def test_a_node_that_is_not_there_is_named(tmp_path):
     (('step', 'two'), "'two': must be a whole number"),
     (('sensor', 'imu_0', 'stop'), 'imu_0: no such sensor; did you mean imu; there are wind,'),
     (('sensor', 'dynamics', 'stop'), 'dynamics: no such sensor'),
+    (('pilot', '--mission', 'none'), 'pilot: mission none: must be one that is flown'),
 ])
 def test_commands_to_a_running_graph_refuse_at_once(words, sentence, here):
     result = here(*words)

@@ -57,6 +57,9 @@ def test_a_fault_and_a_wind_are_given_by_hand(instance):
         assert flight.do({'wind': {'speed_m_s': 3.0, 'from_deg': 90}, 'for_s': 1}) == 'hand_1'
         with pytest.raises(ParameterError, match='motor = 9: must be at most 4'):
             flight.do({'motor_off': {'motor': 9}})
+        for event in 5, ['motor_off'], None:
+            with pytest.raises(ParameterError, match=r'fault = .*: must be a mapping of at_s or'):
+                flight.do(event)
         for name in '', 'leak', 0.5, ['a'], {'a': 1}:
             with pytest.raises(ParameterError, match=r'name = .*: must be a text that no other'):
                 flight.do({'name': name, 'motor_off': {'motor': 1}})

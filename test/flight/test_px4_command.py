@@ -346,6 +346,19 @@ def test_what_px4_would_not_take_is_refused_before_it_starts(
     assert sentence in str(error.value)
 
 
+@pytest.mark.parametrize('data', [
+    b'', b'x', lzma.compress(b'{}')[:-9], lzma.compress(b'{'),
+    lzma.compress(b'{"parameters": [1]}'),
+    lzma.compress(b'{"parameters": [{"name": "MPC_XY_P"}]}')])
+def test_a_list_of_parameters_that_is_damaged_is_one_sentence(data, tmp_path):
+    (tmp_path / 'etc/extras').mkdir(parents=True)
+    (tmp_path / 'etc/extras/parameters.json.xz').write_bytes(data)
+    with pytest.raises(ParameterError) as error:
+        boot_parameters.environment(Px4(tmp_path), load_vehicle('iris'), None)
+    assert str(error.value) == (f'px4_dir = {tmp_path}: must have a whole'
+                                ' etc/extras/parameters.json.xz; build PX4 again')
+
+
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 1, 2, 3})
     px4 = Px4(pathlib.Path('build'), 'repeatable', core_instance=1)

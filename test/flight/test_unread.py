@@ -67,6 +67,15 @@ def test_a_full_device_is_reported_and_the_flight_is_not_lost(instance, tmp_path
     assert json.loads(summary.read_text())['mission_flown']
 
 
+@pytest.mark.parametrize('words', [['--version'], ['fly', '--help']])
+def test_a_full_device_is_reported_by_what_only_prints(words):
+    with open('/dev/full', 'w') as full:
+        asked = subprocess.run(
+            command(*words), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (asked.returncode, asked.stderr) == (
+        1, 'px4_sim_ros: standard output cannot be written: No space left on device\n')
+
+
 def test_a_name_that_is_no_utf8_is_refused():
     refused = subprocess.run([*map(os.fsencode, command('fly', '--mission')), b'm\xff.yaml'],
                              capture_output=True, text=True, check=False)

@@ -168,10 +168,10 @@ def test_a_jump_goes_to_the_number_of_its_item(read):
 
 WRONG = [
     (('fileType',), 'Log', "fileType = 'Log': must be 'Plan'"),
-    (('mission',), None, 'mission = None: must be an object'),
+    (('mission',), None, 'mission = None: must be a mapping'),
     (('mission', 'items'), [], 'mission.items: there are none'),
     (('mission', 'items'), 7, 'mission.items = 7: must be a list'),
-    (('mission', 'items', 0), 'up', "mission.items[0] = 'up': must be an object"),
+    (('mission', 'items', 0), 'up', "mission.items[0] = 'up': must be a mapping"),
     (('mission', 'items', 0, 'type'), 'missionItem',
      "mission.items[0].type = 'missionItem': must be SimpleItem or ComplexItem"),
     (('mission', 'items', 0, 'params'), [1, 2],

@@ -1,6 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Scene files: what they hold, and one sentence for each wrong value."""
+import base64
+import zlib
+
 import numpy as np
 import pytest
 import trimesh
@@ -14,6 +17,7 @@ from px4_sim_ros.spec.files import Files
 from px4_sim_ros.spec.resources import named_files
 
 MESH = 'shape: mesh, name: a, place_m: [1, 2, 3]'
+TWO_CORNERS = base64.b64encode(zlib.compress(np.arange(6, dtype='<f4').tobytes())).decode()
 POINT = '{time_s: 1, place_m: [0, 0, 0]}'
 WAVE = '{amplitude: 1, period_s: 8}'
 BOX = 'shape: box, name: a, place_m: [1, 2, 3], size_m: [2, 4, 6]'
@@ -177,6 +181,11 @@ def test_a_recording_carries_what_a_mesh_looks_like(kind, tmp_path):
     ('ground: {heights_m: [[0, 0], [0, .nan]], spacing_m: 1}', r'heights_m\[1\]\[1\] = nan: must'),
     ('ground: {heights_m: [[0, 0], [0, x]], spacing_m: 1}', r"\[1\]\[1\] = 'x': must be a number"),
     ('ground: {heights_m: [[0, 0]], spacing_m: 1}', 'must be two rows and two columns at least'),
+    (f'objects: [{{{MESH}, file: index.obj}}]', "'index.obj': cannot be read: must be a whole"),
+    (f'objects: [{{{MESH}, file: plane.obj}}]', 'file: must be triangles of three corners'),
+    (f'objects: [{{{MESH}, corners: {{packed: AA, shape: [1, 2]}}}}]', 'must be what a recording'),
+    (f'objects: [{{{MESH}, corners: {{packed: {TWO_CORNERS}, shape: [1, 2]}}}}]',
+     'file: must be triangles of three corners'),
     ('ground: {heights_m: [[0, 0], [0, 0]], spacing_m: 0}', 'spacing_m = 0.0: must be greater'),
     ('ground: {file: none.npy, spacing_m: 1}', "file = 'none.npy': No such file"),
     ('ground: {file: mine.yaml, spacing_m: 1}', "file = 'mine.yaml': must be a file .npy, .png"),
@@ -189,6 +198,8 @@ def test_a_recording_carries_what_a_mesh_looks_like(kind, tmp_path):
 ])
 def test_bad_input_is_one_sentence(text, sentence, tmp_path):
     (tmp_path / 'bad.npy').write_bytes(b'no array')
+    (tmp_path / 'index.obj').write_text('v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n')
+    (tmp_path / 'plane.obj').write_text('v 0\nv 1\nv 2\nf 1 2 3\n')
     for name in 'bad.png', 'bad.glb':
         (tmp_path / name).write_bytes(b'no image')
     (tmp_path / 'bare.mtl').write_text('newmtl a\nmap_Kd lost.png\n')

@@ -84,6 +84,13 @@ def test_intervals_of_errors_that_last_have_the_true_number(lasts):
     assert lasts == 0.0 or too_few < 240       # independent blocks would miss four of ten
 
 
+@pytest.mark.parametrize('widths', [half_widths, lasting_half_widths])
+def test_residuals_that_hold_nothing_of_a_number_tell_no_interval(widths):
+    table = np.stack((np.ones(40), np.zeros(40)), axis=1)
+    with pytest.raises(ParameterError, match='the log determines none of the numbers that are'):
+        widths(table, np.sin(np.arange(40.0)), np.arange(40) // 4)
+
+
 def test_what_is_between_set_points_is_in_the_interval():
     """A flight whose set points are 0.2 s apart: its intervals are wider than its residuals say."""
     told = flight(SHORT_S)

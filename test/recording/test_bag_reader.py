@@ -17,7 +17,7 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.fleet_description import read_run_file
-from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph, side_topics
@@ -395,6 +395,16 @@ def test_a_description_that_is_broken(change, whole, tmp_path):
     with pytest.raises(BagError, match=rf'^bag {bag}: .+') as refusal:
         BagReader(bag)
     assert '\n' not in str(refusal.value)
+
+
+@pytest.mark.parametrize('data', [b'', b'\0\1\0\0', bytes(40), b'\0\1\0\0' + b'\xff' * 60])
+def test_a_message_that_is_damaged_within_is_one_sentence(data, whole):
+    folder = whole[0] / 'none'
+    bag = BagReader(folder)
+    with pytest.raises(BagError) as refusal:
+        bag.decode(Message('ground_truth/odom', 0, data))
+    assert str(refusal.value) == (
+        f'bag {folder}: a message of nav_msgs/msg/Odometry: is damaged')
 
 
 # Names.

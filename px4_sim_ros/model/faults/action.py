@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, shown
-from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, dict_of
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -114,9 +114,8 @@ class Action(Parameters):
 
         :raises ParameterError: naming the parameter and what is allowed
         """
-        if values is not None and not isinstance(values, dict):
-            raise ParameterError(f'{owner} = {shown(values)}: must be a mapping of its parameters')
-        return cls.from_mapping(owner, {**cls.DEFAULTS, **(values or {})})
+        given = {} if values is None else dict_of(owner, values, ' of its parameters')
+        return cls.from_mapping(owner, {**cls.DEFAULTS, **given})
 
 
 class Fault(typing.NamedTuple):

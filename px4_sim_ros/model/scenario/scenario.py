@@ -17,7 +17,7 @@ from px4_sim_ros.model.faults.actions import (
 )
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.own_blocks import Entry, read_entries
-from px4_sim_ros.model.parameters import list_of, mapping_of, number
+from px4_sim_ros.model.parameters import dict_of, list_of, mapping_of, number
 from px4_sim_ros.model.scenario.condition import Between, Condition, Is, read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation, time_us
 from px4_sim_ros.model.scenario.situation import CLEARANCE, CONTACT
@@ -138,9 +138,7 @@ class Scenario:
 
 
 def _mapping(owner: str, content: typing.Any) -> dict[typing.Any, typing.Any]:
-    if content is not None and not isinstance(content, dict):
-        raise ParameterError(f'{owner} = {shown(content)}: must be a mapping')
-    return content or {}
+    return {} if content is None else dict_of(owner, content)
 
 
 def _list(owner: str, content: typing.Any) -> list[typing.Any]:
@@ -168,10 +166,8 @@ def _event(
     owner: str, name: str, entry: typing.Any, names: typing.Sequence[str],
     own: typing.Mapping[str, type[Action]],
 ) -> Event:
-    if not isinstance(entry, dict):
-        raise ParameterError(f'{owner} = {shown(entry)}: must be a mapping of at_s or when, and an'
-                             ' action')
-    kinds = [key for key in entry if key not in _EVENT_KEYS]
+    kinds = [key for key in dict_of(owner, entry, ' of at_s or when, and an action')
+             if key not in _EVENT_KEYS]
     if len(kinds) != 1:
         raise ParameterError(f'{owner} = {shown(entry)}: must hold one action; {WHERE_LISTED}')
     if ('at_s' in entry) == ('when' in entry):

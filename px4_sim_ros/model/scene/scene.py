@@ -14,7 +14,7 @@ import numpy as np
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.parameters import Parameters, list_of, mapping_of, parameter
+from px4_sim_ros.model.parameters import Parameters, dict_of, list_of, mapping_of, parameter
 from px4_sim_ros.model.scene.paths import MOST_PATHS, Path
 
 MOST_OBJECTS = 2000
@@ -194,6 +194,8 @@ class Corners:
             value = _unpacked(owner, value['packed'], value['shape'], '<f4', 3 * MOST_TRIANGLES, 3)
         if not isinstance(value, np.ndarray):
             raise ParameterError(f'{owner}: missing; name a file with the mesh')
+        if value.shape[1:] != (3, 3):
+            raise ParameterError(f'{owner}: must be triangles of three corners in space')
         if not 0 < len(value) <= MOST_TRIANGLES:
             raise ParameterError(f'{owner}: has {len(value)} triangles: must be 1 at least and'
                                  f' {MOST_TRIANGLES} at most')
@@ -320,9 +322,7 @@ class Heights:
 
         :raises ParameterError: naming the place in it and what is allowed
         """
-        if not isinstance(content, dict):
-            raise ParameterError(f'{owner} = {shown(content)}: must be a mapping')
-        rest = dict(content)
+        rest = dict(dict_of(owner, content))
         if 'packed_heights_m' in rest:
             name = f'{owner}.packed_heights_m'
             heights = _array(name, _unpacked(
@@ -477,9 +477,7 @@ class Scene:
 
 
 def _paths(owner: str, content: typing.Any) -> dict[str, Path]:
-    if not isinstance(content, dict):
-        raise ParameterError(f'{owner} = {shown(content)}: must be a mapping of names to paths')
-    if len(content) > MOST_PATHS:
+    if len(dict_of(owner, content, ' of names to paths')) > MOST_PATHS:
         raise ParameterError(f'{owner}: {len(content)} of them; must be at most {MOST_PATHS}')
     for name in content:
         if not isinstance(name, str) or not name:

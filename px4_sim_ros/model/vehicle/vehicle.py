@@ -12,7 +12,7 @@ import typing
 from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.own_blocks import Entry, read_entries
-from px4_sim_ros.model.parameters import Parameters, mapping_of, number, parameter
+from px4_sim_ros.model.parameters import Parameters, dict_of, mapping_of, number, parameter
 from px4_sim_ros.model.vehicle.checks import check_parts
 from px4_sim_ros.model.vehicle.elements import Motor, Servo, Stepping, Surface, Wheel
 from px4_sim_ros.model.vehicle.sections import (
@@ -72,9 +72,8 @@ def _parts(kind: type[_Part], name: str, value: typing.Any) -> tuple[_Part, ...]
 
 
 def _named(kind: type[_Part], name: str, value: typing.Any) -> dict[str, _Part]:
-    if not isinstance(value, dict):
-        raise ParameterError(f'{name} = {shown(value)}: must be a mapping of names to models')
-    return {key: kind.from_mapping(f'{name}.{key}', entry) for key, entry in value.items()}
+    return {key: kind.from_mapping(f'{name}.{key}', entry)
+            for key, entry in dict_of(name, value, ' of names to models').items()}
 
 
 def _whole_number(name: str, value: typing.Any) -> int:
@@ -84,9 +83,7 @@ def _whole_number(name: str, value: typing.Any) -> int:
 
 
 def _numbers(name: str, value: typing.Any) -> dict[str, float]:
-    if not isinstance(value, dict):
-        raise ParameterError(f'{name} = {shown(value)}: must be a mapping of names to numbers')
-    for key in value:
+    for key in dict_of(name, value, ' of names to numbers'):
         if not isinstance(key, str) or not re.fullmatch('[A-Z][A-Z0-9_]*', key):
             raise ParameterError(f'{name}.{key}: is no name of a parameter of PX4')
     # PX4 has whole numbers as well, which must stay what they are.
@@ -95,9 +92,8 @@ def _numbers(name: str, value: typing.Any) -> dict[str, float]:
 
 
 def _counts(name: str, value: typing.Any) -> dict[str, int]:
-    if not isinstance(value, dict):
-        raise ParameterError(f'{name} = {shown(value)}: must be a mapping of sensors to numbers')
-    return {key: _whole_number(f'{name}.{key}', entry) for key, entry in value.items()}
+    return {key: _whole_number(f'{name}.{key}', entry)
+            for key, entry in dict_of(name, value, ' of sensors to numbers').items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +103,7 @@ class _Bus(Parameters):
 
 
 def _battery(owner: str, content: typing.Any) -> BatteryModel:
-    if not isinstance(content, dict):
-        raise ParameterError(f'{owner} = {shown(content)}: must be a mapping')
-    rest = {key: value for key, value in content.items() if key != 'packs'}
+    rest = {key: value for key, value in dict_of(owner, content).items() if key != 'packs'}
     packs = tuple(
         Pack.from_mapping(f'{owner}: packs[{i}]', pack)
         for i, pack in enumerate(_filled_list(f'{owner}: packs', content.get('packs'))))

@@ -11,8 +11,8 @@ import struct
 import typing
 
 import numpy as np
-from rosbags.serde import SerdeError
 
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import changed_between, decode, topic_type
@@ -39,7 +39,7 @@ def value_mask(data: bytes, read: _Read) -> int:
             changed = data[:i] + bytes([other]) + data[i + 1:]
             try:
                 is_padding = differing_field('', fields, read(changed)) is None
-            except SerdeError:
+            except ParameterError:
                 is_padding = False
             if not is_padding:
                 mask[i] = 0xff

@@ -18,7 +18,7 @@ from mcap.records import Message as McapMessage
 from mcap.stream_reader import StreamReader
 
 from px4_sim_ros.messages.px4_definitions import store_of
-from px4_sim_ros.model.errors import InputWarning
+from px4_sim_ros.model.errors import InputWarning, ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.px4.log import LogLoss
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
@@ -185,11 +185,14 @@ class BagReader:
     def decode(self, message: Message) -> typing.Any:
         """Return a message with its fields.
 
-        :raises BagError: it is of a topic that was added, whose definition is not in the bag
+        :raises BagError: it is damaged, or of a topic whose definition is not in the bag
         """
         if self.is_added(message.topic):
             return self.decode_added(message.topic, message.data)
-        return decode(message.data, schema.topic_type(self.run.graph, message.topic))
+        try:
+            return decode(message.data, schema.topic_type(self.run.graph, message.topic))
+        except ParameterError as error:
+            raise BagError(f'bag {self.folder}: {error}') from error
 
     @property
     def added(self) -> list[str]:
@@ -216,7 +219,7 @@ class BagReader:
         kind = self._added[topic]
         if kind.name not in self._stores:
             self._stores[kind.name] = store_of({kind.name: kind.data.decode()})
-        return self._stores[kind.name].deserialize_cdr(data, kind.name)
+        return schema.decode_by(self._stores[kind.name], data, kind.name)
 
     def _records(self, path: pathlib.Path) -> _Records:
         return _Records(self.folder, path, self._sizes[path])
