@@ -31,10 +31,15 @@ _SCALE = 1e-8                  # brings sums of squared speeds near 1
 def linear_fit(
     flights: typing.Sequence[RealFlight], vehicle: Vehicle, horizon_s: float,
 ) -> np.ndarray:
-    """Return the coefficients for a horizon, (causes, 12)."""
+    """Return the coefficients for a horizon, (causes, 12).
+
+    :raises ParameterError: no part of the flights is so long
+    """
     length, every = open_loop.marks_of(flights[0], [horizon_s, _LEARNT_EVERY_S])
     causes, effects = zip(*(_rows(flight, vehicle, flight.starts(length, every), length)
                             for flight in flights))
+    if not any(map(len, causes)):
+        raise ParameterError('the log is too short to be parted')
     found: np.ndarray = np.linalg.lstsq(
         np.concatenate(causes), np.concatenate(effects), rcond=None)[0]
     return found
@@ -65,7 +70,8 @@ def _rows(
     sums = np.concatenate((np.zeros((1, flight.rotors)), np.cumsum(
         open_loop.drive(flight, vehicle).speeds ** 2, axis=0)))
     edges = starts[:, None] + np.linspace(0, length, _PARTS + 1).astype(int)
-    inputs = np.diff(sums[edges], axis=1).reshape(len(starts), -1)
+    inputs = np.diff(sums[edges], axis=1).reshape(
+        len(starts), _PARTS * flight.rotors)
     up = in_body(attitude, np.tile((0.0, 0.0, 1.0), (len(starts), 1)))
     return np.concatenate((
         in_body(attitude, first[:, open_loop.V]), up, first[:, open_loop.W],

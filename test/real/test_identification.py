@@ -15,6 +15,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import identification, open_loop, pages, statics
 from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, unobservable
+from px4_sim_ros.real.held_out import linear_fit
 from px4_sim_ros.real.identification import identified, rewritten
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
 from px4_sim_ros.spec.resources import named_file
@@ -210,6 +211,15 @@ def test_trim_needs_no_inertia():
     for one, name in zip(centre, identification.CENTRE):
         assert one.name == name and one.low <= TRUE[name] <= one.high
         assert one.half_width < 0.002
+
+
+def test_a_part_that_is_shorter_than_the_horizon_teaches_a_linear_fit_nothing():
+    whole, vehicle = flight(), Vehicle.from_mapping('vehicle file', simulated.iris())
+    short = whole.part(0, 5)
+    assert linear_fit([short, whole], vehicle, 1.0).tolist() == (
+        linear_fit([whole], vehicle, 1.0).tolist())
+    with pytest.raises(ParameterError, match='the log is too short to be parted'):
+        linear_fit([short], vehicle, 1.0)
 
 
 def test_a_short_log_is_refused():
