@@ -37,21 +37,29 @@ _FOLDER = pathlib.Path('/tmp')
 def check_socket(instance: int) -> None:
     """Check that a PX4 can make its socket; one that no PX4 serves is removed."""
     try:
-        remove_dead_socket(instance)
+        is_served = remove_dead_socket(instance)
     except PermissionError as error:
         raise ParameterError(
             f'instance = {instance}: {_path(instance)} belongs to the PX4 of another user; remove'
             ' it if that does not run, or choose another instance') from error
+    if is_served:
+        raise ParameterError(f'instance = {instance}: must be one that no other PX4 runs as; end'
+                             ' that, or choose another instance')
 
 
-def remove_dead_socket(instance: int) -> None:
-    """Remove the socket of a PX4 that has ended, which leaves it to others who could not."""
+def remove_dead_socket(instance: int) -> bool:
+    """Remove the socket of a PX4 that has ended, which leaves it to others who could not.
+
+    :return: whether a PX4 that runs has it
+    """
     path = _path(instance)
     with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(FileNotFoundError):
         try:
             client.connect(str(path))
+            return True
         except ConnectionRefusedError:
             path.unlink()
+    return False
 
 
 def _path(instance: int) -> pathlib.Path:

@@ -37,7 +37,8 @@ def serve(path):
 def test_that_of_a_px4_that_runs_stays(path):
     check_socket(3)          # there is none
     with serve(path):
-        check_socket(3)
+        with pytest.raises(ParameterError, match='instance = 3: must be one that no other PX4 '):
+            check_socket(3)
         assert path.exists()
     check_socket(3)
     assert not path.exists()
