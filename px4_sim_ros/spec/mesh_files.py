@@ -41,7 +41,7 @@ def mesh_of(where: str, path: pathlib.Path, *, has_skin: bool) -> dict[str, typi
         its for its in whole.dump() if isinstance(its, trimesh.Trimesh)]
     corners = [np.asarray(part.triangles, '<f4') for part in parts]
     found: dict[str, typing.Any] = {
-        'corners': np.concatenate([np.zeros((0, 3, 3), '<f4'), *corners])}
+        'corners': np.concatenate(corners) if corners else np.zeros((0, 3, 3), '<f4')}
     if has_skin and left_out.why:
         raise ParameterError(f'{where}: a picture of it cannot be read: {left_out.why}; with a'
                              ' colour in the scene file it needs none')

@@ -30,7 +30,7 @@ def scene_shapes(scene: Scene | None) -> list[Shape]:
 
 
 def moving_shapes(scene: Scene | None, time_us: int) -> list[Shape]:
-    """Return the objects that move, where they are at a time in `map`."""
+    """Return the objects that move, where they are at a time in `map`; a mesh as a box."""
     if scene is None or not scene.paths:
         return []
     return [_shape(its, *placed(scene, its, time_us)) for its in scene.objects if its.path]
@@ -38,7 +38,8 @@ def moving_shapes(scene: Scene | None, time_us: int) -> list[Shape]:
 
 def _shape(its: SceneObject, place: Vector, attitude: Quaternion) -> Shape:
     x, y, z = its.half_m
-    return Shape(its.name, WORLD_FRAME, Kind(its.shape), (2.0 * x, 2.0 * y, 2.0 * z), place,
+    kind = Kind.BOX if isinstance(its, Mesh) else Kind(its.shape)
+    return Shape(its.name, WORLD_FRAME, kind, (2.0 * x, 2.0 * y, 2.0 * z), place,
                  attitude, (*its.colour, 1.0))
 
 
@@ -66,7 +67,7 @@ def scene_triangles(
         corners, triangles = ground_mesh(scene.ground)
         yield 'ground', corners[triangles], scene.ground.ground.colour
     for its in scene.objects:
-        if isinstance(its, Mesh):
+        if isinstance(its, Mesh) and not its.path:
             yield its.name, in_world(its), its.colour
 
 

@@ -92,6 +92,27 @@ def test_what_moves_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance)
 
 
 @pytest.mark.process
+def test_meshes_that_move_are_the_same_in_all_modes_and_in_a_replay(tmp_path, instance):
+    """It takes off from one that heaves and rolls, and comes down on it; another one passes."""
+    trimesh.creation.box((1.0, 1.0, 1.0)).export(tmp_path / 'cube.stl')
+    (tmp_path / 'sea.yaml').write_text(yaml.safe_dump({
+        'paths': {'ship': {'heave_m': [{'amplitude': 0.1, 'period_s': 3}],
+                           'roll_deg': [{'amplitude': 3, 'period_s': 4}]},
+                  'boat': {'points': [{'time_s': 0, 'place_m': [-20, 5, 0]},
+                                      {'time_s': 20, 'place_m': [40, 5, 0], 'yaw_deg': 40}]}},
+        'objects': [PAD | {'scale': 6.0, 'place_m': [0, 0, -2.5], 'path': 'ship'},
+                    PAD | {'name': 'boat', 'place_m': [0, 0, 0.5], 'path': 'boat'}]}))
+    (tmp_path / 'mine.yaml').write_text(SCENARIO.replace('{scene}', 'sea.yaml') + CAMERAS)
+    bags, compared = flown_in_all_modes(tmp_path, instance, '--scenario', 'mine.yaml')
+    for found in compared:
+        assert all(found.topics[topic].equal > 10 for topic in TOPICS)
+    labels = {number for topic, _, data in bags['core'].messages() if 'labels' in topic
+              for number in np.frombuffer(data[-64 * 48 * 2:], '<u2').tolist()}
+    assert {2, 3} <= labels
+    replayed(tmp_path, 'core')
+
+
+@pytest.mark.process
 def test_propellers_break_in_all_modes_and_in_a_replay(tmp_path, instance):
     """In the same step: as compiled code takes steps at once, and as messages go around."""
     bags, _ = flown_in_all_modes(tmp_path, instance, '--scenario', 'propeller_breaks')

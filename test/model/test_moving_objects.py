@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from test_scene_contact import as_mesh
 from transforms3d.euler import euler2mat
 from uncompiled import uncompiled
 from verification.plants import G_M_S2, REST, build, dragless_iris, iris, reference_air, truths
@@ -81,10 +82,11 @@ def test_a_ship_heaves_rolls_and_pitches():
             np.array((2.0 * time_s, 0.0, 1.0 + heave)) + turn @ (5, 2, -1), abs=1e-12)
 
 
-def test_it_is_carried_from_the_start_on():
+@pytest.mark.parametrize('deck', [DECK, as_mesh(DECK)], ids=lambda its: its['shape'])
+def test_it_is_carried_from_the_start_on(deck):
     """A deck that moves with a constant velocity, upwards too: nothing changes on it."""
     velocity = 7.0, -3.0, 0.5
-    dynamics = build(dragless_iris(), world(straight(velocity), DECK), ground=True,
+    dynamics = build(dragless_iris(), world(straight(velocity), deck), ground=True,
                      start_east_m=1.5)
     for truth in truths(dynamics, 5.0):
         t = truth.time_us / 1e6
@@ -126,13 +128,14 @@ def test_it_slides_when_the_deck_turns_or_accelerates_more_than_friction_holds()
             assert out_m > limit_m * 1.2
 
 
-def test_it_follows_a_deck_that_heaves_and_rolls():
+@pytest.mark.parametrize('deck', [DECK, as_mesh(DECK)], ids=lambda its: its['shape'])
+def test_it_follows_a_deck_that_heaves_and_rolls(deck):
     """Its height over the deck is that at rest, but for what its springs yield to m (g + z'')."""
     path = straight((3.0, 0.0, 0.0)) | {
         'heave_m': [{'amplitude': 0.6, 'period_s': 6}], 'roll_deg': [
             {'amplitude': 5, 'period_s': 9}], 'pitch_deg': [{'amplitude': 2, 'period_s': 7}]}
-    dynamics = build(iris(), world(path, DECK), ground=True, start_north_m=4.0)
-    content = scene(path, DECK)
+    dynamics = build(iris(), world(path, deck), ground=True, start_north_m=4.0)
+    content = scene(path, deck)
     places = []
     for truth in truths(dynamics, 30.0):
         middle, (w, x, y, z) = placed(content, content.objects[0], truth.time_us)
@@ -154,7 +157,10 @@ SHEET = {'name': 'sheet', 'shape': 'box', 'place_m': [0, 0, 1], 'size_m': [6, 6,
          'roll_pitch_yaw_deg': [10, 0, 0]}
 
 
-@pytest.mark.parametrize('thing', [SPHERE, EDGE, TRUNK, SHEET], ids=lambda its: its['name'])
+MESH = as_mesh(EDGE | {'name': 'mesh'}, 2)
+
+
+@pytest.mark.parametrize('thing', [SPHERE, EDGE, TRUNK, SHEET, MESH], ids=lambda its: its['name'])
 def test_a_contact_is_that_with_one_at_rest_as_seen_from_it(thing):
     """Galileo: with the velocity of the object added to both, only that is added to the motion.
 
@@ -248,13 +254,14 @@ def test_objects_that_are_far_change_no_bits():
         straight((3.0, 0.0, 0.0), (20.0, 0.0, 0.0)), SPHERE))
 
 
+@pytest.mark.parametrize('make', [dict, as_mesh])
 @pytest.mark.parametrize('turned', [False, True])
-def test_rays_meet_it_where_it_is(turned):
+def test_rays_meet_it_where_it_is(turned, make):
     """A sphere and a box that pass; a scan meets each where it is at the time of the ray."""
     ball = SPHERE | {'place_m': [0, 0, 0]}
     wall = DECK | {'place_m': [0, 10, 0], 'size_m': [2, 4, 6]}
     velocity, begin = np.array((3.0, 1.0, 0.0)), np.array((-20.0, 12.0, 5.0))
-    content = scene(straight(velocity, begin), ball, wall)
+    content = scene(straight(velocity, begin), ball, make(wall))
     rng, origin = np.random.default_rng(2), np.array((-8.0, 2.0, 5.0))
     # About half of them past the ball, and all of them onto the face of the box behind it.
     to_face = begin + velocity * 4.2 + (0.0, 8.0, 0.0) - origin
@@ -276,18 +283,20 @@ def test_rays_meet_it_where_it_is(turned):
     assert 100 < on_ball < 500
 
 
-def test_a_camera_sees_it_where_it_is():
+@pytest.mark.parametrize('make', [dict, as_mesh])
+def test_a_camera_sees_it_where_it_is(make):
     """The middle of an image from above: what drives through below, when it is there."""
     content = scene(straight((5.0, 0.0, 0.0), (-10.0, 0.0, 0.5)),
-                    DECK | {'place_m': [0, 0, 0], 'size_m': [2, 2, 1]})
+                    make(DECK | {'place_m': [0, 0, 0], 'size_m': [2, 2, 1]}))
     eye = Eye(content, Ground(), np.array([[0.0, 0.0, -1.0]]), 50.0, 1.0, 1)
     for time_s, label in (1.7, 1), (1.9, 2), (2.1, 2), (2.3, 1):
         eye.look(Pose((0.0, 0.0, 9.0), (1, 0, 0, 0, 1, 0, 0, 0, 1), time_us=round(time_s * 1e6)))
         assert eye.labels.tolist() == [label]
 
 
-def test_the_grain_of_a_surface_moves_with_it():
-    thing = DECK | {'place_m': [0, 0, 0], 'size_m': [8, 8, 1]}
+@pytest.mark.parametrize('make', [dict, as_mesh])
+def test_the_grain_of_a_surface_moves_with_it(make):
+    thing = make(DECK | {'place_m': [0, 0, 0], 'size_m': [8, 8, 1]})
     content, colours = scene(straight((5.0, 0.0, 0.0), (0.0, 0.0, 0.5)), thing), []
     eye = Eye(content, Ground(), np.array([[0.0, 0.0, -1.0]]), 50.0, 1.0, 1)
     for time_s in 0.0, 1.0, 7.0:
@@ -304,13 +313,38 @@ def test_clearance_is_that_of_its_time():
             math.hypot(2.0 * time_s, 5.0) - 1.3)
 
 
+def test_a_mesh_that_turns_is_as_far_away_as_a_box_and_is_met_as_one():
+    """Beside another one that stands, and one on another path."""
+    path = straight((2.0, 0.0, 0.0)) | {
+        'roll_deg': [{'amplitude': 40, 'period_s': 9}], 'pitch_deg': [{'amplitude': 30,
+                                                                      'period_s': 7}]}
+    still = EDGE | {'name': 'still', 'place_m': [-5, 3, 3], 'path': ''}
+    other = EDGE | {'name': 'other', 'place_m': [3, 12, 0], 'path': 'q'}
+    boxes, meshes = (Scene.from_mapping('test', 'test', {
+        'paths': {'p': path, 'q': straight((0.0, 1.0, 0.2))},
+        'objects': [make(its) for its in (EDGE, still, other)]}) for make in (dict, as_mesh))
+    box_m, mesh_m = clearance_of(boxes, 0.0), clearance_of(meshes, 0.0)
+    rng = np.random.default_rng(6)
+    directions = rng.normal(size=(400, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    rays = [Rays(its, Ground(), directions, 100.0) for its in (boxes, meshes)]
+    for time_us in 0, 1_700_000, 4_000_000:
+        pose = Pose((3.0, 6.0, 5.0), (1, 0, 0, 0, 1, 0, 0, 0, 1), time_us=time_us)
+        met = [its.cast(pose).copy() for its in rays]
+        assert met[1] == pytest.approx(met[0], abs=1e-6)
+        for place in rng.uniform((-4, -4, 0), (12, 11, 8), (60, 3)).tolist():
+            assert mesh_m(tuple(place), time_us) == pytest.approx(
+                box_m(tuple(place), time_us), abs=1e-6)
+
+
 def voyage():
     """Return states of a drop onto a ship, as hexadecimal numbers, and what rays meet."""
     path = straight((3.0, 1.0, 0.0), (0.0, 0.0, 2.0), 1.5) | {
         'heave_m': [{'amplitude': 0.4, 'period_s': 1.7}], 'roll_deg': [
             {'amplitude': 8, 'period_s': 2.3, 'phase_deg': 20}]}
     path['points'].append({'time_s': 9, 'place_m': [0, 0, 2], 'yaw_deg': 70})
-    environment = world(path, DECK | {'size_m': [3, 3, 10]}, TRUNK | {'place_m': [1, 0, 1]})
+    environment = world(path, DECK | {'size_m': [3, 3, 10]}, TRUNK | {'place_m': [1, 0, 1]},
+                        as_mesh(SHEET | {'name': 'bump', 'place_m': [-1.2, 0, 0.1]}))
     vehicle = load_vehicle('rover_ackermann')
     dynamics = build(vehicle, environment, ground=True, start_east_m=0.3)
     dynamics.state[2] += 0.4

@@ -172,8 +172,6 @@ def test_a_recording_carries_what_a_mesh_looks_like(kind, tmp_path):
     (f'{{paths: {{ship: {{roll_deg: [{WAVE}]}}}}, objects: [{{{BOX}, path: shop}}]}}',
      r"objects\[0\].path = 'shop': must be one of ship; did you mean ship"),
     (f'objects: [{{{BOX}, path: ship}}]', r"objects\[0\].path = 'ship': must be one of no paths"),
-    (f'{{paths: {{p: {{roll_deg: [{WAVE}]}}}}, objects: [{{{MESH}, file: a.stl, path: p}}]}}',
-     r"objects\[0\].path = 'p': a mesh does not move; must be of a box, a cylinder or a sphere"),
     ('ground: {path: p, heights_m: [[0, 0], [0, 0]], spacing_m: 1}', 'ground.path: unknown param'),
     ('ground: 3', 'ground = 3: must be a mapping'),
     ('ground: {spacing_m: 1}', 'ground.heights_m: missing'),

@@ -316,7 +316,7 @@ def test_a_mesh_of_boxes_is_met_as_the_boxes_are():
     for origin, way in zip(*rays(2000, 3)):
         origin, way = tuple((4.0 * origin).tolist()), tuple(way.tolist())
         row, distance, *normal = nearest(plain, origin, way, 50.0)
-        t, found, *facing = ray_to_mesh(meshes, 0, origin, way, 50.0)
+        t, found, *facing = ray_to_mesh(plain, meshes, 0, origin, way, 50.0)
         number = -1 if t < 0 else meshes[t + OBJECT]
         assert (number, found) == (row, pytest.approx(distance, abs=1e-6))
         if row >= 0:
@@ -346,7 +346,7 @@ def test_a_mesh_is_met_among_other_things():
     for origin, way in zip(*rays(1000, 5)):
         origin, way = tuple((4.0 * origin).tolist()), tuple(way.tolist())
         row, distance, *_ = nearest(plain, origin, way, 50.0)
-        met, apart, *_ = meet(rows, relief, origin, way, 50.0)
+        met, apart, *_ = meet(rows, rows, relief, origin, way, 50.0)
         assert apart == pytest.approx(distance, abs=1e-6)
         number = relief[MESH - met + OBJECT] if met <= MESH else 2 * met if met >= 0 else met
         assert number == row
@@ -361,8 +361,8 @@ def answers():
     for origin, way in zip(*rays(300, 2)):
         origin, way = tuple((4.0 * origin).tolist()), tuple(way.tolist())
         found += [nearest(rows, origin, way, 50.0), ray_to_map(ground, origin, way, 50.0),
-                  ray_to_mesh(meshes, 0, origin, way, 50.0),
-                  nearest_of_mesh(meshes, 0, origin, 50.0)]
+                  ray_to_mesh(rows, meshes, 0, origin, way, 50.0),
+                  nearest_of_mesh(rows, meshes, 0, origin, 50.0)]
     return [[float(number).hex() for number in met] for met in found]
 
 

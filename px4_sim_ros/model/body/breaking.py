@@ -121,10 +121,10 @@ def _touched(
                 return _GROUND
     if touches[near, IS_MESH_NEAR] > 0.0:
         at = meshes_at(relief)
-        if nearest_of_mesh(relief, at, hub, radius)[0] >= 0:
+        if nearest_of_mesh(rows, relief, at, hub, radius)[0] >= 0:
             for j in range(SPOKES):
                 t, distance, _, _, _ = nearest_of_mesh(
-                    relief, at, _end(hub, turn, radius, j), radius)
+                    rows, relief, at, _end(hub, turn, radius, j), radius)
                 if t >= 0 and distance < 0.0:
                     return len(rows) + int(relief[t + meshes.OBJECT])
     return _NOTHING

@@ -37,7 +37,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_body, to_world
 from px4_sim_ros.model.scene import height_map, meshes, shapes
 from px4_sim_ros.model.scene.height_map import has_map, height_and_normal, meshes_at
-from px4_sim_ros.model.scene.meshes import nearest_of_mesh
+from px4_sim_ros.model.scene.meshes import nearest_of_mesh, normal_of
 from px4_sim_ros.model.scene.moving import (
     FASTEST,
     MOVES,
@@ -50,6 +50,7 @@ from px4_sim_ros.model.scene.moving import (
 )
 from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.scene.shapes import (
+    AXES,
     BOUND,
     BOX,
     CYLINDER,
@@ -75,7 +76,8 @@ NEAR = shapes.COLUMNS
 """A further column of the shapes: the first rows have the indices of those near by in it."""
 
 # Columns of what is kept of a point: where it was after the last step (ENU, m), its anchor on the
-# height map, and for each of two shapes that it is in, index, face and anchor; NaN: none.
+# height map, and for each of two shapes that it is in, index, face and anchor; NaN: none. The face
+# of a mesh is the row of the axes in which it moves, -1 for none.
 WAS_X, WAS_Y, WAS_Z, MAP_X, MAP_Y, MAP_Z, SLOTS = range(7)
 SHAPE, FACE, HELD_X, HELD_Y, HELD_Z, OF_SLOT = range(6)
 COLUMNS = SLOTS + 2 * OF_SLOT
@@ -244,7 +246,7 @@ def scene_wrench(
         for k in range(_MESH, count):
             if k < 0 and touches[near, COUNT - k] == 0.0:
                 continue
-            (_, depth, nx, ny, nz), at, friction = _contact(
+            (face, depth, nx, ny, nz), at, friction = _contact(
                 points, i, rows, relief, touches, k, point, ahead_s)
             if depth <= 0.0:
                 continue
@@ -252,7 +254,7 @@ def scene_wrench(
             passing = (velocity[0] + wy * rz - wz * ry, velocity[1] + wz * rx - wx * rz,
                        velocity[2] + wx * ry - wy * rx)
             yaw_rate = rate_flu[2]
-            shape = int(rows[k, NEAR]) if k >= 0 else -1
+            shape = _mover(rows, relief, k, face)
             if _moves(rows, shape):
                 x, y, z = surface_velocity(rows, shape, point)
                 passing = passing[0] - x, passing[1] - y, passing[2] - z
@@ -310,12 +312,15 @@ def move_touches(
                 if at >= 0:
                     _let_go(touches, i, at)
                 continue
-            # Meshes follow the shapes.
-            shape = int(rows[k, NEAR]) if k >= 0 else len(rows) + face
+            shape = _mover(rows, relief, k, face)
             if at < 0:
-                _note(touches, near, i, shape, _carried(rows, shape, was(touches, i), step_s),
+                number = shape
+                if k == _MESH:         # they follow the shapes
+                    number, face = len(rows) + int(relief[face + meshes.OBJECT]), shape
+                    _leave_meshes(touches, i, len(rows))
+                _note(touches, near, i, number, _carried(rows, shape, was(touches, i), step_s),
                       point)
-                at = _taken(touches, i, shape, face)
+                at = _taken(touches, i, number, face)
             if at < 0:
                 continue
             turn = surface_axes((nx, ny, nz))
@@ -335,8 +340,27 @@ def move_touches(
 
 
 @compiled
+def _mover(rows: np.ndarray, relief: np.ndarray, k: int, face: int) -> int:
+    """Return the shape that moves with what a point is in, -1 for none.
+
+    :param k: see `_contact`, which has found this face
+    """
+    if k == _MESH:
+        return int(relief[face + meshes.ITS_AXES])
+    return int(rows[k, NEAR]) if k >= 0 else -1
+
+
+@compiled
+def _leave_meshes(touches: np.ndarray, i: int, shapes: int) -> None:
+    """Drop the anchor of a point in a mesh, whose number is above those of shapes."""
+    for slot in (SLOTS, SLOTS + OF_SLOT):
+        if touches[i, slot + SHAPE] >= shapes:
+            _let_go(touches, i, slot + HELD_X)
+
+
+@compiled
 def _moves(rows: np.ndarray, shape: int) -> bool:
-    """Return whether a shape moves; no mesh and no height map does."""
+    """Return whether a shape moves; no height map does."""
     found: bool = 0 <= shape < len(rows) and rows[shape, MOVES] > 0.0
     return found
 
@@ -349,10 +373,21 @@ def _move_near(
     are_held = touches[near, ARE_HELD] > 0.0
     time_us = touches[near, TIME_US] + (0.0 if are_held else 1e6 * ahead_s)
     for k in range(int(touches[near, COUNT])):
-        shape = int(rows[k, NEAR])
-        move_shape(rows, shape, paths, time_us)
-        if are_held:
-            stop_shape(rows, shape)
+        _move(rows, int(rows[k, NEAR]), paths, time_us, are_held)
+    shape = len(rows) - 1
+    while touches[near, IS_MESH_NEAR] > 0.0 and shape >= 0 and rows[shape, KIND] == AXES:
+        _move(rows, shape, paths, time_us, are_held)
+        shape -= 1
+
+
+@compiled
+def _move(
+    rows: np.ndarray, shape: int, paths: np.ndarray, time_us: float, are_held: bool,
+) -> None:
+    """Set where a shape is; one that is held stands there."""
+    move_shape(rows, shape, paths, time_us)
+    if are_held:
+        stop_shape(rows, shape)
 
 
 @compiled
@@ -389,8 +424,11 @@ def touches_scene(touches: np.ndarray, i: int) -> bool:
 def moving_shape(rows: np.ndarray, touches: np.ndarray, i: int) -> int:
     """Return the shape that moves and that a point is in, -1 for none."""
     for slot in (SLOTS, SLOTS + OF_SLOT):
-        if not math.isnan(touches[i, slot + SHAPE]) and _moves(rows, int(touches[i, slot + SHAPE])):
-            return int(touches[i, slot + SHAPE])
+        if not math.isnan(touches[i, slot + SHAPE]):
+            is_mesh = touches[i, slot + SHAPE] >= len(rows)
+            shape = int(touches[i, slot + (FACE if is_mesh else SHAPE)])
+            if _moves(rows, shape):
+                return shape
     return -1
 
 
@@ -422,7 +460,7 @@ def _look_about(
             least = min(least, away - size_m)
     at = meshes_at(relief)
     if at > 0:
-        away = nearest_of_mesh(relief, at, position, meshes.FAR_M)[1] - size_m
+        away = nearest_of_mesh(rows, relief, at, position, meshes.FAR_M)[1] - size_m
         if away < _LOOK_M:
             is_mesh_near = 1.0
         else:
@@ -470,7 +508,10 @@ def _contact(
         for slot in (SLOTS, SLOTS + OF_SLOT):
             if touches[i, slot + SHAPE] >= len(rows):
                 at = slot + HELD_X
-        found, friction = _behind_mesh(relief, before, point, at >= 0)
+        found, friction = _behind_mesh(rows, relief, before, point, since_s, at >= 0)
+        if found[1] > 0.0 and at >= 0 and (
+                touches[i, at - HELD_X + FACE] != _mover(rows, relief, k, found[0])):
+            at = -1                    # it was in one that moves otherwise
     elif k == _MAP:
         at, friction = MAP_X, relief[height_map.FRICTION]
         found = _behind_map(relief, before, point, not math.isnan(touches[i, MAP_X]))
@@ -502,18 +543,19 @@ def _behind_map(relief: np.ndarray, was: Vector, point: Vector, is_touching: boo
 
 @compiled
 def _behind_mesh(
-    relief: np.ndarray, was: Vector, point: Vector, is_touching: bool,
+    rows: np.ndarray, relief: np.ndarray, was: Vector, point: Vector, since_s: float,
+    is_touching: bool,
 ) -> tuple[Contact, float]:
-    """Return how deep a point is in a mesh, whose number is the face, and the friction there.
+    """Return how deep a point is in a mesh, whose triangle is the face, and the friction there.
 
     It is held by the place on the surface that is nearest: so the spring has a potential. A point
     comes in where it crosses the surface; what is behind one that has an edge has not.
     """
-    t, distance, x, y, z = nearest_of_mesh(relief, meshes_at(relief), point, _LOOK_M)
+    t, distance, x, y, z = nearest_of_mesh(rows, relief, meshes_at(relief), point, _LOOK_M)
     if t < 0 or distance >= 0.0:
         return (-1, 0.0, 0.0, 0.0, 0.0), math.nan
-    nx, ny, nz = (relief[t + meshes.NORMAL], relief[t + meshes.NORMAL + 1],
-                  relief[t + meshes.NORMAL + 2])
+    nx, ny, nz = normal_of(rows, relief, t)
+    was = _carried(rows, int(relief[t + meshes.ITS_AXES]), was, since_s)
     if not (is_touching or math.isnan(was[0])):
         moved = math.sqrt((point[0] - was[0]) ** 2 + (point[1] - was[1]) ** 2
                           + (point[2] - was[2]) ** 2)
@@ -523,7 +565,7 @@ def _behind_mesh(
     depth = -distance
     if depth > _ROOM_M:
         nx, ny, nz = (x - point[0]) / depth, (y - point[1]) / depth, (z - point[2]) / depth
-    return (int(relief[t + meshes.OBJECT]), depth, nx, ny, nz), relief[t + meshes.FRICTION]
+    return (t, depth, nx, ny, nz), relief[t + meshes.FRICTION]
 
 
 @compiled

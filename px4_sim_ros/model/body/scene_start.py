@@ -16,7 +16,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Quaternion, Vector, vector
 from px4_sim_ros.model.rotation import matrix, to_body, to_world, total
 from px4_sim_ros.model.scene.height_map import height_and_normal, meshes_at
-from px4_sim_ros.model.scene.meshes import FAR_M, OBJECT, nearest_of_mesh, ray_to_mesh
+from px4_sim_ros.model.scene.meshes import FAR_M, ITS_AXES, OBJECT, nearest_of_mesh, ray_to_mesh
 from px4_sim_ros.model.scene.moving import (
     MOVES,
     angular_velocity,
@@ -70,10 +70,11 @@ def footing(plant: Plant, scene: Scene, plane: Ground, east_m: float, north_m: f
                 shape = i
                 break
         if not is_inside and in_mesh_m(plant, point)[0] > 0.0:
-            _, distance, *normal_of = ray_to_mesh(
-                plant.relief, meshes_at(plant.relief), point, _UP, math.inf)
+            t, distance, *normal_of = ray_to_mesh(
+                plant.shapes, plant.relief, meshes_at(plant.relief), point, _UP, math.inf)
             if math.isfinite(distance):        # else it is open above
-                height, is_inside, shape = point[2] + distance, True, -1
+                height, is_inside = point[2] + distance, True
+                shape = int(plant.relief[t + ITS_AXES])
                 normal = vector(-part for part in normal_of)
     return Footing((east_m, north_m, height), _across(normal), shape)
 
@@ -104,7 +105,7 @@ def in_mesh_m(plant: Plant, point: Vector) -> tuple[float, int]:
     at = meshes_at(plant.relief)
     if not at:
         return 0.0, -1
-    t, distance, *_ = nearest_of_mesh(plant.relief, at, point, FAR_M)
+    t, distance, *_ = nearest_of_mesh(plant.shapes, plant.relief, at, point, FAR_M)
     return -distance, int(plant.relief[t + OBJECT])
 
 

@@ -21,7 +21,7 @@ from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_body
-from px4_sim_ros.model.scene.meshes import OBJECT, OWN, shares_of
+from px4_sim_ros.model.scene.meshes import ITS_AXES, OBJECT, OWN, in_axes, shares_of
 from px4_sim_ros.model.scene.moving import move_shapes, paths_of
 from px4_sim_ros.model.scene.rays import (
     MAP,
@@ -191,7 +191,7 @@ def see(
         for i in range(each):
             at, hit = c * each + i, hits[i]
             ray = _turned(pose, rays[at])
-            row, distance, nx, ny, nz = meet(near[:count], relief, place, ray, far_m)
+            row, distance, nx, ny, nz = meet(near[:count], shapes, relief, place, ray, far_m)
             if row == NOTHING:
                 labels[at], hit[_HIT_X] = _SKY, math.nan
                 up = max(0.0, ray[2])
@@ -211,20 +211,22 @@ def see(
             hit[_HIT_X], hit[_HIT_Y], hit[_HIT_Z] = there
             hit[_COSINE] = nx * sun[0] + ny * sun[1] + nz * sun[2]
             pixel, second, third = -1, -1.0, -1.0
+            at_x, at_y, at_z = there
             if row >= 0:
                 pixel = pixel_at(near, row, colours, number, there, (nx, ny, nz))
-            elif row <= MESH and colours[number, HEIGHT] > 0.0:
-                pixel, second, third = skin_at(
-                    relief, MESH - row, skins[int(colours[number, PICTURE]):], there)
-                pixel += int(colours[number, WIDTH])
+                if colours[number, MOVES] > 0.0:
+                    at_x, at_y, at_z = in_axes(near, row, there)
+            elif row <= MESH:
+                at_x, at_y, at_z = in_axes(shapes, int(relief[MESH - row + ITS_AXES]), there)
+                if colours[number, HEIGHT] > 0.0:
+                    pixel, second, third = skin_at(
+                        relief, MESH - row, skins[int(colours[number, PICTURE]):],
+                        (at_x, at_y, at_z))
+                    pixel += int(colours[number, WIDTH])
             if pixel >= 0 and second < 0.0:
                 hit[_HIT_GRAIN] = 1.0
-            elif row >= 0 and colours[number, MOVES] > 0.0:
-                x, y, z = _to_body(rotation_of(near, row), (
-                    there[0] - near[row, X], there[1] - near[row, Y], there[2] - near[row, Z]))
-                hit[_HIT_GRAIN] = grain(x, y, z, distance)
             else:
-                hit[_HIT_GRAIN] = grain(there[0], there[1], there[2], distance)
+                hit[_HIT_GRAIN] = grain(at_x, at_y, at_z, distance)
             for k in range(3):
                 colour = pictures[pixel, k] if pixel >= 0 else colours[number, k]
                 if second >= 0.0:
@@ -238,7 +240,7 @@ def see(
                 continue
             there, bright = (hit[_HIT_X], hit[_HIT_Y], hit[_HIT_Z]), light[3]
             if sun[2] > 0.0 and hit[_COSINE] > 0.0 and (
-                    meet(near[:count], relief, there, sun, far_m)[0] == NOTHING):
+                    meet(near[:count], shapes, relief, there, sun, far_m)[0] == NOTHING):
                 bright += light[4] * hit[_COSINE]
             bright *= hit[_HIT_GRAIN]
             for k in range(3):
@@ -323,8 +325,9 @@ class Eye:
         self._shapes, self._relief = world_of(scene, plane)
         self._paths = paths_of(scene)
         numbers = [i for i, its in enumerate(scene.objects, _FIRST) if not isinstance(its, Mesh)]
-        # A plane is the last of them.
-        self._shapes[:, _NUMBER] = [*numbers, _GROUND][:len(self._shapes)]
+        self._shapes[:len(numbers), _NUMBER] = numbers
+        # A plane is the last of them; axes have none.
+        self._shapes[len(numbers):, _NUMBER] = _GROUND
         ground = GROUND_COLOUR if scene.ground is None else scene.ground.ground.colour
         self._colours, self._pictures, self._skins = _colours_of(ground, scene)
         sun = scene.sun

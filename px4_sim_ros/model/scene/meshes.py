@@ -15,20 +15,33 @@ import numpy as np
 
 from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.rotation import cross, matrix
+from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
+from px4_sim_ros.model.scene import shapes
 from px4_sim_ros.model.scene.moving import move_shapes, paths_of
 from px4_sim_ros.model.scene.scene import Mesh, Scene
-from px4_sim_ros.model.scene.shapes import clearance_m, overlap, shape_rows, shapes_of
+from px4_sim_ros.model.scene.shapes import (
+    X,
+    Y,
+    Z,
+    clearance_m,
+    overlap,
+    rotation_of,
+    shape_rows,
+    shapes_of,
+)
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 
-# What the array begins with: how many leaves and triangles there are; then the boxes, two for each
-# leaf, then the triangles.
-LEAVES, TRIANGLES, BOXES = range(3)
-# Of a box its corners and the axis along which its children are apart; ENU, m.
+# What each tree begins with: how many leaves and triangles there are, the row of the shape in whose
+# axes they are (-1: the world's), and how far on the next tree begins (0: there is none); then the
+# boxes, two for each leaf, then the triangles.
+LEAVES, TRIANGLES, AXES, NEXT, BOXES = range(5)
+# Of a box its corners and the axis along which its children are apart; m.
 LOW, HIGH, AXIS, OF_BOX = 0, 3, 6, 7
 # Of a triangle a corner, the ways from it to the others, its normal, the number of its object among
-# those of the scene, its own in that, and its friction (NaN: the vehicle's own); ENU, m.
-CORNER, FIRST, SECOND, NORMAL, OBJECT, OWN, FRICTION, OF_TRIANGLE = 0, 3, 6, 9, 12, 13, 14, 15
+# those of the scene, its own in that, its friction (NaN: the vehicle's own), and the axes of its
+# tree; m.
+CORNER, FIRST, SECOND, NORMAL, OBJECT, OWN, FRICTION, ITS_AXES, OF_TRIANGLE = (
+    0, 3, 6, 9, 12, 13, 14, 15, 16)
 
 FAR_M = 1e6
 """Farther than any of them is."""
@@ -38,13 +51,23 @@ _ROOM = 1e-9                   # beside a triangle, of its size: no ray slips th
 _SAME = 1e-9                   # squares of distances that differ by such a share are equal
 
 _cross = compiled(cross)
+_to_body = compiled(to_body)
+_to_world = compiled(to_world)
 
 
 def mesh_numbers(scene: Scene) -> np.ndarray:
     """Return the meshes of a scene for compiled functions, empty if it has none."""
     if 'meshes' not in scene.kept:
-        rows = [_triangles(its, i) for i, its in enumerate(scene.objects) if isinstance(its, Mesh)]
-        scene.kept['meshes'] = _tree(np.concatenate(rows)) if rows else np.zeros(0)
+        axes = {its.path: i for i, its in enumerate(shapes_of(scene)) if its.kind == shapes.AXES}
+        rows: dict[int, list[np.ndarray]] = {}         # by their axes
+        for i, its in enumerate(scene.objects):
+            if isinstance(its, Mesh):
+                of = axes.get(its.path, -1)
+                rows.setdefault(of, []).append(_triangles(its, i, of))
+        trees = [_tree(np.concatenate(rows[of])) for of in sorted(rows)]
+        for tree in trees[:-1]:
+            tree[NEXT] = len(tree)
+        scene.kept['meshes'] = np.concatenate([np.zeros(0), *trees])
     return scene.kept['meshes']
 
 
@@ -62,7 +85,7 @@ def clearance_of(scene: Scene, reach_m: float) -> typing.Callable[[Vector, int],
             move_shapes(rows, paths, float(time_us))
         least = clearance_m(rows, place)
         if len(meshes):
-            least = min(least, nearest_of_mesh(meshes, 0, place, FAR_M)[1])
+            least = min(least, nearest_of_mesh(rows, meshes, 0, place, FAR_M)[1])
         return least - reach_m
 
     return clearance
@@ -100,17 +123,18 @@ def _tree(triangles: np.ndarray) -> np.ndarray:
     boxes[:, HIGH:AXIS] += room[:, HIGH:AXIS]
     of_nodes = np.concatenate(axes)
     boxes[:len(of_nodes), AXIS] = of_nodes
-    return np.concatenate(((leaves, count), boxes.ravel(), triangles[order].ravel()), dtype=float)
+    return np.concatenate(((leaves, count, triangles[0, ITS_AXES], 0.0), boxes.ravel(),
+                           triangles[order].ravel()), dtype=float)
 
 
 def in_world(mesh: Mesh) -> np.ndarray:
-    """Return the triangles of a mesh, (n, 3, 3), ENU, m."""
+    """Return the triangles of a mesh, (n, 3, 3), ENU or in axes of its path, m."""
     turn = np.array(matrix(mounting_rotation(mesh.roll_pitch_yaw_deg))).reshape(3, 3)
     found: np.ndarray = mesh.corners.array * mesh.scale @ turn.T + np.array(mesh.place_m)
     return found
 
 
-def _triangles(mesh: Mesh, number: int) -> np.ndarray:
+def _triangles(mesh: Mesh, number: int, axes: int) -> np.ndarray:
     """Return the rows of a mesh, without triangles that have no area."""
     corners = in_world(mesh)
     first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
@@ -122,20 +146,72 @@ def _triangles(mesh: Mesh, number: int) -> np.ndarray:
     rows[:, SECOND:NORMAL] = second[keep]
     rows[:, NORMAL:OBJECT] = normals[keep] / areas[keep, None]
     rows[:, OBJECT], rows[:, OWN], rows[:, FRICTION] = number, np.flatnonzero(keep), mesh.friction
+    rows[:, ITS_AXES] = axes
     return rows
 
 
 @compiled
 def ray_to_mesh(
-    meshes: np.ndarray, at: int, origin: Vector, ray: Vector, far_m: float,
+    rows: np.ndarray, meshes: np.ndarray, at: int, origin: Vector, ray: Vector, far_m: float,
 ) -> tuple[int, float, float, float, float]:
     """Return where the triangle begins that a ray meets first, how far it is and its normal.
 
+    :param rows: of the shapes of the scene
     :param at: where the numbers of `mesh_numbers` begin
     :param ray: its direction, of length 1
     :param far_m: what is not nearer is not met; it begins at -1 then
     :return: the distance in m; the normal on the side of the ray
     """
+    met, best, nx, ny, nz = -1, far_m, 0.0, 0.0, 0.0
+    while True:
+        axes = int(meshes[at + AXES])
+        t, distance, x, y, z = _ray_to_tree(
+            meshes, at, in_axes(rows, axes, origin), _turned_into(rows, axes, ray), best)
+        if t >= 0:
+            met, best = t, distance
+            nx, ny, nz = _out_of(rows, axes, (x, y, z))
+        if meshes[at + NEXT] == 0.0:
+            return met, best, nx, ny, nz
+        at += int(meshes[at + NEXT])
+
+
+@compiled
+def in_axes(rows: np.ndarray, axes: int, place: Vector) -> Vector:
+    """Return a place in the axes of meshes."""
+    if axes < 0:
+        return place
+    x, y, z = _to_body(rotation_of(rows, axes), (
+        place[0] - rows[axes, X], place[1] - rows[axes, Y], place[2] - rows[axes, Z]))
+    return x, y, z
+
+
+@compiled
+def _turned_into(rows: np.ndarray, axes: int, way: Vector) -> Vector:
+    if axes < 0:
+        return way
+    x, y, z = _to_body(rotation_of(rows, axes), way)
+    return x, y, z
+
+
+@compiled
+def _out_of(rows: np.ndarray, axes: int, way: Vector) -> Vector:
+    if axes < 0:
+        return way
+    x, y, z = _to_world(rotation_of(rows, axes), way)
+    return x, y, z
+
+
+@compiled
+def normal_of(rows: np.ndarray, meshes: np.ndarray, t: int) -> Vector:
+    """Return the normal of a triangle, ENU."""
+    return _out_of(rows, int(meshes[t + ITS_AXES]), _vector(meshes, t + NORMAL))
+
+
+@compiled
+def _ray_to_tree(
+    meshes: np.ndarray, at: int, origin: Vector, ray: Vector, far_m: float,
+) -> tuple[int, float, float, float, float]:
+    """Return the same of one tree, in its axes."""
     leaves, count = int(meshes[at + LEAVES]), int(meshes[at + TRIANGLES])
     boxes = at + BOXES
     triangles = boxes + 2 * leaves * OF_BOX
@@ -219,16 +295,38 @@ def _ray_to_triangle(meshes: np.ndarray, t: int, origin: Vector, ray: Vector) ->
 
 @compiled
 def nearest_of_mesh(
-    meshes: np.ndarray, at: int, place: Vector, far_m: float,
+    rows: np.ndarray, meshes: np.ndarray, at: int, place: Vector, far_m: float,
 ) -> tuple[int, float, float, float, float]:
     """Return where the triangle begins that is nearest to a place, how far it is and to where.
 
     At an edge or a corner it is the one that faces the place most, whose normal tells on which side
     the place is. The distance is below 0 behind it (m).
 
+    :param rows: of the shapes of the scene
     :param at: where the numbers of `mesh_numbers` begin
     :param far_m: what is not nearer is not found; it begins at -1 then
     """
+    found, best, to_x, to_y, to_z = -1, far_m, math.nan, math.nan, math.nan
+    while True:
+        axes = int(meshes[at + AXES])
+        t, distance, x, y, z = _nearest_of_tree(
+            meshes, at, in_axes(rows, axes, place), abs(best))
+        if t >= 0 and (found < 0 or abs(distance) < abs(best)):
+            found, best = t, distance
+            to_x, to_y, to_z = _out_of(rows, axes, (x, y, z))
+            if axes >= 0:
+                to_x, to_y, to_z = (
+                    to_x + rows[axes, X], to_y + rows[axes, Y], to_z + rows[axes, Z])
+        if meshes[at + NEXT] == 0.0:
+            return found, best, to_x, to_y, to_z
+        at += int(meshes[at + NEXT])
+
+
+@compiled
+def _nearest_of_tree(
+    meshes: np.ndarray, at: int, place: Vector, far_m: float,
+) -> tuple[int, float, float, float, float]:
+    """Return the same of one tree, in its axes."""
     leaves, count = int(meshes[at + LEAVES]), int(meshes[at + TRIANGLES])
     boxes = at + BOXES
     triangles = boxes + 2 * leaves * OF_BOX

@@ -19,8 +19,8 @@ from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import cross, matrix, multiply, to_world, total
 from px4_sim_ros.model.scene import shapes
 from px4_sim_ros.model.scene.paths import Path, Wave
-from px4_sim_ros.model.scene.scene import Scene, SceneObject
-from px4_sim_ros.model.scene.shapes import R0, Shape, X, Y, Z, shapes_of
+from px4_sim_ros.model.scene.scene import Mesh, Scene, SceneObject
+from px4_sim_ros.model.scene.shapes import R0, X, Y, Z, shapes_of
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.timebase import US_PER_S
 
@@ -52,7 +52,6 @@ def paths_of(scene: Scene | None) -> np.ndarray:
     if scene is None or not any(its.path for its in scene.objects):
         return np.zeros(0)
     if 'paths' not in scene.kept:
-        objects = {its.name: its for its in scene.objects}
         found = shapes_of(scene)
         begins: dict[str, int] = {'': 0}
         numbers = []
@@ -61,10 +60,13 @@ def paths_of(scene: Scene | None) -> np.ndarray:
             begins[name] = at
             numbers.append(_numbers(path))
             at += len(numbers[-1])
-        rows = [(begins[objects[its.name].path], *its.place_enu, *matrix(its.attitude))
-                for its in found]
-        fastest = max(_fastest_m_s(scene.paths[objects[its.name].path], its)
-                      for its in found if objects[its.name].path)
+        rows = [(begins[its.path], *its.place_enu, *matrix(its.attitude)) for its in found]
+        # A mesh is in a box about its place.
+        reaches = [(its.path, math.hypot(*its.place_enu) + its.bound_m) for its in found] + [
+            (its.path, math.hypot(*its.place_m) + math.hypot(*its.half_m))
+            for its in scene.objects if isinstance(its, Mesh)]
+        fastest = max(_fastest_m_s(scene.paths[path], max(0.0, reach_m))
+                      for path, reach_m in reaches if path)
         scene.kept['begins'] = np.array([begins[name] for name in scene.paths])
         scene.kept['paths'] = np.array(
             [len(found), fastest, *itertools.chain(*rows), *itertools.chain(*numbers)], float)
@@ -82,8 +84,8 @@ def _numbers(path: Path) -> list[float]:
     return found
 
 
-def _fastest_m_s(path: Path, shape: Shape) -> float:
-    """Return a bound of the speed of any place of a shape."""
+def _fastest_m_s(path: Path, reach_m: float) -> float:
+    """Return a bound of the speed of any place so far from its axes."""
     speed = turning = 0.0
     for (begin_us, begin, yaw_deg), (end_us, end, turned_deg) in itertools.pairwise(path.legs):
         duration_s = (end_us - begin_us) / US_PER_S
@@ -94,7 +96,7 @@ def _fastest_m_s(path: Path, shape: Shape) -> float:
         return sum(wave.amplitude * math.tau / wave.period_s for wave in waves)
 
     turning += math.radians(of(path.roll_deg) + of(path.pitch_deg))
-    return speed + of(path.heave_m) + turning * (math.hypot(*shape.place_enu) + shape.bound_m)
+    return speed + of(path.heave_m) + turning * reach_m
 
 
 def placed(scene: Scene, its: SceneObject, time_us: int) -> tuple[Vector, Quaternion]:

@@ -89,20 +89,21 @@ NOTHING, MAP, MESH = -1, -2, -3
 
 @compiled
 def meet(
-    shapes: np.ndarray, relief: np.ndarray, origin: Vector, ray: Vector, far_m: float,
+    near: np.ndarray, shapes: np.ndarray, relief: np.ndarray, origin: Vector, ray: Vector,
+    far_m: float,
 ) -> tuple[int, float, float, float, float]:
-    """Return the row of the shape that a ray meets first, its distance and the normal.
+    """Return the row of the shape near by that a ray meets first, its distance and the normal.
 
     Of the relief the row is `MAP` or one of a mesh; `NOTHING` is at `far_m`.
     """
-    row, distance, nx, ny, nz = nearest(shapes, origin, ray, far_m)
+    row, distance, nx, ny, nz = nearest(near, origin, ray, far_m)
     if has_map(relief):
         lower, lx, ly, lz = ray_to_map(relief, origin, ray, distance)
         if lower < distance:
             row, distance, nx, ny, nz = MAP, lower, lx, ly, lz
     at = meshes_at(relief)
     if at > 0:
-        t, lower, lx, ly, lz = ray_to_mesh(relief, at, origin, ray, distance)
+        t, lower, lx, ly, lz = ray_to_mesh(shapes, relief, at, origin, ray, distance)
         if t >= 0:
             return MESH - t, lower, lx, ly, lz
     return row, distance, nx, ny, nz
@@ -144,7 +145,8 @@ def cast(
             if len(relief) == 0:           # most scenes; a tenth of the time of a scan
                 row, distance, nx, ny, nz = nearest(near[:count], place, ray, far_m)
             else:
-                row, distance, nx, ny, nz = meet(near[:count], relief, place, ray, far_m)
+                row, distance, nx, ny, nz = meet(
+                    near[:count], shapes, relief, place, ray, far_m)
             is_met = row != NOTHING
             found[i, 0] = distance if is_met else math.inf
             found[i, 1] = abs(nx * ray[0] + ny * ray[1] + nz * ray[2]) if is_met else 0.0

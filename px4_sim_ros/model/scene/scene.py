@@ -270,6 +270,12 @@ class Mesh(SceneObject):
     skin: Skin | None = None
     """None: all of it has one colour."""
 
+    @property
+    def half_m(self) -> Vector:
+        """The half sizes of a box about its origin that holds it."""
+        x, y, z = (self.scale * np.abs(self.corners.array).max(axis=(0, 1))).tolist()
+        return x, y, z
+
 
 OBJECTS: dict[str, type[SceneObject]] = {
     kind.shape: kind for kind in (Box, Cylinder, Sphere, Mesh)}
@@ -491,9 +497,6 @@ def _check_path(owner: str, its: SceneObject, paths: typing.Collection[str]) -> 
     if its.path not in paths:
         raise ParameterError(f'{owner}: must be one of {", ".join(paths) or "no paths"}'
                              f'{did_you_mean(its.path, paths)}')
-    if isinstance(its, Mesh):
-        raise ParameterError(f'{owner}: a mesh does not move; must be of a box, a cylinder or a'
-                             ' sphere')
 
 
 def _object(owner: str, entry: typing.Any) -> SceneObject:

@@ -15,14 +15,15 @@ import numpy as np
 from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import matrix, to_body, to_world
-from px4_sim_ros.model.scene.scene import Box, Cylinder, Scene, Sphere
+from px4_sim_ros.model.scene.scene import Box, Cylinder, Mesh, Scene, Sphere
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 
-PLANE, BOX, CYLINDER, SPHERE = range(4)
+PLANE, BOX, CYLINDER, SPHERE, AXES = range(5)
 # The columns of the table, in m: kind, middle in ENU, rotation from axes of the shape into those of
 # the world row by row, sizes (of a box its half sizes; of a cylinder, whose axis is its z, radius,
 # radius and half height; of a sphere its radius), friction (NaN: the vehicle's own), and the radius
-# about the middle that holds the shape. A plane is z = 0 of its axes.
+# about the middle that holds the shape. A plane is z = 0 of its axes. Those of a path that takes
+# meshes along are a shape as well, which nothing meets.
 (
     KIND, X, Y, Z, R0, R1, R2, R3, R4, R5, R6, R7, R8, SIZE_X, SIZE_Y, SIZE_Z, FRICTION, BOUND,
     COLUMNS,
@@ -45,20 +46,25 @@ class Shape(typing.NamedTuple):
     size_m: Vector
     name: str = ''
     friction: float = math.nan
+    path: str = ''
 
     @property
     def bound_m(self) -> float:
         """The radius about its middle that holds it."""
         x, y, z = self.size_m
         return {PLANE: math.inf, BOX: math.hypot(x, y, z), CYLINDER: math.hypot(x, z),
-                SPHERE: x}[self.kind]
+                SPHERE: x, AXES: -math.inf}[self.kind]
 
 
 def shapes_of(scene: Scene) -> list[Shape]:
-    """Return the objects of a scene, but for meshes."""
-    return [Shape(_KINDS[type(its)], its.place_m, mounting_rotation(its.roll_pitch_yaw_deg),
-                  its.half_m, its.name, its.friction)
-            for its in scene.objects if type(its) in _KINDS]
+    """Return the objects of a scene, but for meshes, and the axes in which meshes move."""
+    found = [Shape(_KINDS[type(its)], its.place_m, mounting_rotation(its.roll_pitch_yaw_deg),
+                   its.half_m, its.name, its.friction, its.path)
+             for its in scene.objects if type(its) in _KINDS]
+    origin = 0.0, 0.0, 0.0
+    return found + [
+        Shape(AXES, origin, (1.0, 0.0, 0.0, 0.0), origin, path=path) for path in dict.fromkeys(
+            its.path for its in scene.objects if isinstance(its, Mesh) and its.path)]
 
 
 def shape_rows(shapes: typing.Iterable[Shape]) -> np.ndarray:
@@ -83,7 +89,7 @@ def clearance_m(rows: np.ndarray, place: Vector) -> float:
         np.where(is_box, np.abs(y) - sizes[:, 1], -np.inf),
         np.where(kind == SPHERE, -np.inf, np.abs(z) - sizes[:, 2])])
     away = np.sqrt((np.maximum(out, 0.0) ** 2).sum(axis=1)) + np.minimum(out.max(axis=1), 0.0)
-    return float(np.where(kind == PLANE, z, away).min())
+    return float(np.where(kind == PLANE, z, np.where(kind == AXES, math.inf, away)).min())
 
 
 @compiled
