@@ -85,6 +85,7 @@ class Flight:
         self._autopilots: list[StartedAutopilot] = []
         self._open = contextlib.ExitStack()
         self._holds = False            # a step, until the next `run`
+        self._left: set[str] = set()   # vehicles, at a step before the end of their missions
 
     def __enter__(self) -> Flight:
         try:
@@ -99,6 +100,8 @@ class Flight:
 
     def close(self) -> None:
         """End all that was started; a second time nothing happens."""
+        if self._holds:
+            self._left |= {name for name, watch in self._watches.items() if not watch.over.is_set()}
         self._open.close()
 
     # From begin to end.
@@ -349,7 +352,8 @@ class Flight:
             if not record.stay.has_begun:
                 continue
             failure = ''
-            if vehicle.mission is not None or vehicle.scenario is not None:
+            if vehicle.name not in self._left and (
+                    vehicle.mission is not None or vehicle.scenario is not None):
                 failure = self.why_not_flown(vehicle)
             untrue = '' if failure else self._why_untrue(vehicle)
             if not failure and not untrue:

@@ -3,6 +3,7 @@
 """`Flight` of `px4_sim_ros`: a flight from Python is that of the command."""
 import gc
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -12,6 +13,7 @@ import tempfile
 import numpy as np
 import pytest
 from commands import run
+from instances import of_px4
 
 from px4_sim_ros import Flight
 from px4_sim_ros.model.errors import ParameterError
@@ -74,6 +76,15 @@ def test_a_fault_and_a_wind_are_given_by_hand(instance):
             flight.do({'motor_off': {'motor': 1}})
         with pytest.raises(ParameterError, match='by_hand = False: must be True for `until`'):
             flight.run(lambda situation: True)
+
+
+@pytest.mark.px4
+def test_a_flight_that_is_ended_at_a_step_has_not_failed():
+    with Flight(mission='hover', set={'by_hand': True}, instance=of_px4(), autopilot='px4',
+                px4_dir=os.environ['PX4_DIR']) as flight:
+        flight.run(lambda situation: situation.height_m > 1.0)
+    result = flight.end()
+    assert not result.failure and not result.summary()['mission_flown']
 
 
 @pytest.mark.slow
