@@ -126,10 +126,12 @@ class _Noting(io.BufferedReader):
     """A file that notes when it ends before what is asked for: within a message of a ULog.
 
     It is read as if all were there: pyulog looks for the next message from there backwards, and
-    would go round for ever.
+    would go round for ever. Many zeros, as a loss of power leaves them, are the end as well: each
+    three of them would be a message.
     """
 
     is_cut = False
+    _ZEROS = bytes(1 << 16)
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Read, and note whether there was some of it, but not all."""
@@ -137,6 +139,13 @@ class _Noting(io.BufferedReader):
         if 0 < len(found) < (size or 0):
             self.is_cut = True
             self.seek(size - len(found), io.SEEK_CUR)  # type: ignore[operator]
+        if found == bytes(3):
+            place = self.tell()
+            if super().read(len(self._ZEROS)) == self._ZEROS:
+                self.is_cut = True
+                self.seek(0, io.SEEK_END)
+                return b''
+            self.seek(place)
         return found
 
 

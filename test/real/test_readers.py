@@ -259,6 +259,8 @@ def test_times_that_are_none_are_one_sentence(change, why, tmp_path):
 
 @pytest.mark.parametrize('change, what', [
     (lambda data: data[:len(data) * 6 // 10 + 1], 'ends too early'),
+    # What a loss of power leaves: ten million messages of no length.
+    (lambda data: data + bytes(30 << 20), 'ends too early'),
     (lambda data: data[:len(data) // 2] + bytes(100) + data[len(data) // 2 + 100:], 'is damaged')])
 def test_a_log_that_is_cut_or_damaged_says_so(change, what, tmp_path):
     path = tmp_path / 'log.ulg'
