@@ -226,6 +226,9 @@ IRIS = {**{name: 0 for name in names(load_vehicle('iris')) if name.startswith('H
 
 def test_a_board_that_is_set_right_is_not_mentioned():
     assert wrong(load_vehicle('iris'), IRIS) == []
+    plane = {f'HIL_ACT_FUNC{output}': 101 if output == 4 else 421 for output in (3, 4, 6, 7, 8)}
+    assert not any('servo' in found for found in wrong(load_vehicle('plane'), {
+        'SYS_HITL': 1, **plane})), 'those of a gimbal'
 
 
 @pytest.mark.parametrize('vehicle, values, said', [

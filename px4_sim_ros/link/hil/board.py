@@ -22,6 +22,7 @@ _HITL, _RECEIVER, _SUPPLY, _ROTORS = 'SYS_HITL', 'GPS_1_CONFIG', 'CBRK_SUPPLY_CH
 _SUPPLY_IS_NOT_CHECKED = 894281
 _OUTPUTS = 'HIL_ACT_FUNC', 'PWM_MAIN_FUNC'
 _FIRST_MOTOR, _FIRST_SERVO, _SERVOS = 101, 201, 8
+_OF_GIMBAL = 420, 421, 422             # roll, pitch and yaw
 # The parameter, its value, and why.
 _OF_EACH_VEHICLE = (
     (_HITL, 1, 'then it takes simulated measurements from its next start on'),
@@ -204,6 +205,8 @@ def _of_outputs(vehicle: Vehicle, values: Values, *, of_servos: bool = True) -> 
         is_servo = what.startswith('the servo')
         allowed = first_servo if is_servo else range(
             _FIRST_MOTOR, _FIRST_MOTOR + len(vehicle.rotors))
+        if is_servo and value in _OF_GIMBAL:
+            continue
         if value is not None and value not in allowed and (of_servos or not is_servo):
             found.append(_sentence(name, value, f'must be {allowed[0]} to {allowed[-1]}: it drives'
                                    f' {what} of {vehicle.name}'))
