@@ -284,7 +284,7 @@ class HangReport:
 
 
 # Of wall time. A subscriber that joins is seen so soon.
-_REFRESHED_EVERY_S = 0.005
+_REFRESHED_EVERY_S = 0.01
 
 
 class StepExecutor:
