@@ -80,6 +80,16 @@ def test_other_messages_get_no_answer(rig):
     assert rig.autopilot.answer(heartbeat + b'rubbish') == b''
 
 
+@pytest.mark.parametrize('place', [(2_000_000_000, 0), (0, -2_000_000_000)])
+def test_a_place_that_is_not_on_the_earth_is_no_fix(place, rig):
+    mav = mavlink.MAVLink(None)
+    for _ in range(100):
+        frame = mav.hil_gps_encode(0, 3, *place, 500_000, 65535, 65535, 0, 0, 0, 0, 65535, 9)
+        assert rig.autopilot.answer(frame.pack(mav)) == b''
+    rig.wait(2.0)
+    assert rig.command(ARM, 1) == ACCEPTED
+
+
 # MAVLink over UDP
 
 def test_commands_before_alignment(rig):

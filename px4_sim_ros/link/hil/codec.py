@@ -256,8 +256,9 @@ def gps_from_hil(
 
 
 def has_fix(message: mavlink.MAVLink_hil_gps_message) -> bool:
-    """Return whether a HIL_GPS has a position in three dimensions."""
-    return bool(message.fix_type >= HIL_FIX_TYPES[FixType.FIX])
+    """Return whether a HIL_GPS has a position in three dimensions, on the Earth."""
+    return bool(message.fix_type >= HIL_FIX_TYPES[FixType.FIX]
+                and abs(message.lat) <= 900_000_000 and abs(message.lon) <= 1_800_000_000)
 
 
 def has_group(message: mavlink.MAVLink_hil_sensor_message, group: int) -> bool:
