@@ -6,7 +6,12 @@ import os
 _FOLDER = os.path.dirname(__file__)
 # In the order of their seconds on two cores; those that are not here come after them.
 FILES = (
-    'flight/test_scenarios.py', 'recording/test_browser.py', 'flight/test_flight_plugin.py',
+    'flight/test_scene_flights.py', 'flight/test_own_blocks.py', 'flight/test_scenarios.py',
+    'recording/test_browser.py', 'learning/test_environments.py', 'flight/test_flight_plugin.py',
+    'flight/test_visual_odometry.py', 'flight/test_by_hand.py', 'docs/test_tutorial.py',
+    'model/test_moving_objects.py', 'flight/test_bursts.py', 'model/test_scene_contact.py',
+    'flight/test_plans.py', 'flight/test_collision_flights.py', 'flight/test_hitl.py',
+    'flight/test_gimbal.py', 'test_fuzz.py',
     'flight/test_fleet.py', 'flight/test_downwash_flights.py', 'flight/test_repeatable.py',
     'verification/test_verification.py', 'campaign/test_campaign_flights.py',
     'flight/test_fleet_graph.py', 'docs/test_examples.py', 'test_check.py',

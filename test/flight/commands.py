@@ -17,6 +17,7 @@ import threading
 import time
 
 import psutil
+import pytest
 import yaml
 
 from px4_sim_ros.link.hil.server import port_of
@@ -50,20 +51,25 @@ def run(*words, timeout_s=240, env=None, cwd=None):
                           env=env, cwd=cwd, check=False)
 
 
-def flown_in_all_modes(folder, instance, *words):
+# Each push flies some things in the first two; all by messages, the third takes the longest.
+IN_MODES = pytest.mark.parametrize(
+    'modes', [MODES[:2], pytest.param(MODES, marks=pytest.mark.long)], ids=['two', 'all'])
+
+
+def flown_in_modes(folder, instance, *words, modes=MODES):
     """Fly in each mode; return the recordings by mode, and how they compare with that of core.
 
     Fingerprints are the same, and so are all messages that are in both.
     """
     bags, fingerprints = {}, set()
-    for mode in MODES:
+    for mode in modes:
         flown = run('fly', '--mode', mode, *words, '--record', mode, '--instance', instance,
                     cwd=folder)
         assert flown.returncode == 0, flown.stdout + flown.stderr
         fingerprints.add(re.search(r'^fingerprint +(\w+)', flown.stdout, re.M)[1])
         bags[mode] = BagReader(folder / mode)
     assert len(fingerprints) == 1
-    compared = [compare_bags(bags['core'], bags[mode]) for mode in MODES[1:]]
+    compared = [compare_bags(bags['core'], bags[mode]) for mode in modes[1:]]
     assert all(found.identical for found in compared)
     return bags, compared
 

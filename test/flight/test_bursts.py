@@ -450,7 +450,7 @@ def flown_here(monkeypatch, ahead, folder, **options):
 
 # Some things that happen are in force on motion or sensors; the wind is due in each fifth step.
 @pytest.mark.parametrize('share, options', [
-    (0.95, {'mission': 'hover'}), (0.9, {'mission': 'hover', 'wind': 'dryden'}),
+    (0.95, {}), (0.9, {'wind': 'dryden'}),
     (0.85, {'scenario': 'motor_weak'}), (0.8, {'scenario': 'motor_out'}),
     (0.8, {'scenario': 'gnss_lost'}), (0.7, {'scenario': 'gust_at_landing'}),
     (0.7, {'scenario': 'twisted'}), (0.2, {'scenario': 'imu_noisy'}),
@@ -465,7 +465,8 @@ def flown_here(monkeypatch, ahead, folder, **options):
                         'events': [{'at_s': 14.02, 'motor_thrust': {'motor': 2, 'share': 0.9}},
                                    {'at_s': 15.0, 'push': {'force_n': [1.0, 0.0, 0.0]}}],
                         'end': {'at_s': 16.0}}}),
-    (0.7, {'scenario': {'mission': 'hover', 'events': [
+    (0.7, {'scenario': {'mission': [
+        {'take_off': {'up_m': 10.0}}, {'hold': {'duration_s': 8.0}}, {'land': {}}], 'events': [
         {'name': 'high', 'when': {'height_m': {'above': 4.0}, 'climb_m_s': {'below': 0.9}},
          'push': {'force_n': [1.0, 0.0, 0.0]}, 'for_s': 1.5},
         {'name': 'late', 'when': {'age_s': {'event': 'high', 'above': 2.0}},

@@ -8,7 +8,7 @@ import instances
 import numpy as np
 import pytest
 import yaml
-from commands import flown_in_all_modes, replayed, run
+from commands import IN_MODES, flown_in_modes, replayed, run
 from px4_flight import NEEDS_FIFO
 from rclpy.serialization import deserialize_message
 from scipy.spatial.transform import Rotation
@@ -35,14 +35,15 @@ def write(folder, vehicle, more, scenario):
 
 
 @pytest.mark.process
-def test_it_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
+@IN_MODES
+def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
     """By the control of a rotor, which moves all the time."""
     write(tmp_path, 'iris', {
         'servos': [{'name': 'pan', 'control': 0, 'lag_s': 0.02, 'rate_rad_s': 9.0,
                     'travel_rad': 3.0}],
         'blocks': [SMALL | {'gimbal_yaw': 'pan', 'position_m': [0, 0, 0.2]}]}, {
             'scene': 'street', 'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}]})
-    _, compared = flown_in_all_modes(tmp_path, instance, '--scenario', 'mine.yaml')
+    _, compared = flown_in_modes(tmp_path, instance, '--scenario', 'mine.yaml', modes=modes)
     assert all(found.topics['labels/image_raw'].equal > 50 for found in compared)
     angles = read_table(BagReader(tmp_path / 'core'), 'joint_states')['servo_angle_rad.1']
     assert np.ptp(angles) > 0.1

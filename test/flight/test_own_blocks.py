@@ -12,8 +12,9 @@ import instances
 import numpy as np
 import pytest
 from commands import (
+    IN_MODES,
     command,
-    flown_in_all_modes,
+    flown_in_modes,
     here,
     replayed,
     run,
@@ -75,7 +76,7 @@ def test_its_class_is_short():
 
 @pytest.mark.process
 def test_it_flies_in_all_modes_and_is_replayed(folder, instance):
-    bags, compared = flown_in_all_modes(
+    bags, compared = flown_in_modes(
         folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml')
     assert all(found.topics['sun'].equal > 100 for found in compared)
     version = bags['core'].run.versions['block sun_sensor']
@@ -115,12 +116,13 @@ events:
 
 
 @pytest.mark.process
-def test_parameters_and_faults_reach_it_in_all_modes(folder, instance):
+@IN_MODES
+def test_parameters_and_faults_reach_it_in_all_modes(modes, folder, instance):
     """The option wins over the scenario, which wins over the vehicle file."""
     (folder / 'faulty.yaml').write_text(FAULTY)
-    bags, compared = flown_in_all_modes(
+    bags, compared = flown_in_modes(
         folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'faulty.yaml',
-        '--set', 'sun_sensor.noise=0.25', '--set', 'sun_sensor.azimuth_deg=90')
+        '--set', 'sun_sensor.noise=0.25', '--set', 'sun_sensor.azimuth_deg=90', modes=modes)
     assert all(found.topics['sun'].equal > 100 for found in compared)
     row, = bags['core'].run.world.own_blocks
     assert row.parameters == {'noise': 0.25, 'azimuth_deg': 90.0, 'elevation_deg': ELEVATION_DEG}

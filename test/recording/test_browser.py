@@ -115,14 +115,8 @@ def identification(folder, page):
         'rotor_model.thrust_coefficient_n_s2', '--report', page)
 
 
-def verification(folder, page):
-    from verification import report
-    from verification.checks import all_checks, outcome
-    page.write_text(report.page([outcome(check) for check in all_checks()[:4]]), encoding='utf-8')
-
-
 KINDS = {one.__name__: one for one in (
-    flight, fleet, campaign_page, deviation, validation, identification, verification)}
+    flight, fleet, campaign_page, deviation, validation, identification)}
 
 # What is drawn of each figure: of a plane one the shapes of each trace, of one in space its canvas.
 _DRAWN = """
@@ -177,7 +171,7 @@ def test_page_is_whole(browser, pages, tmp_path_factory, kind, width):
     (pictures / f'{kind}_{width}.png').write_bytes(base64.b64decode(picture['data']))
     # `rendering` is the browser itself, of a graphics card that it has to stand in for.
     assert [line for line in browser.get_log('browser') if line['source'] != 'rendering'] == []
-    assert bool(plots) == (kind not in ('verification', 'identification'))
+    assert bool(plots) == (kind != 'identification')
     for plot, figure in zip(plots, Page(path.read_text(encoding='utf-8')).figures, strict=True):
         assert plot['heights'] == [
             [y for y in trace['y'] if y is not None and math.isfinite(y)]
