@@ -350,7 +350,7 @@ def voyage():
     dynamics.state[2] += 0.4
     rays = Rays(environment.scene, Ground(), np.array([[1.0, 0.0, 0.0], [0.6, 0.0, -0.8]]), 50.0, 1)
     controls, found = vehicle.references((0.5, 0.3, *[0.0] * 14), armed=True), []
-    for _ in range(250):
+    for _ in range(120):
         truth = dynamics.step(controls)
         met = rays.cast(Pose((-2.0, 0.1, 3.0), (1, 0, 0, 0, 1, 0, 0, 0, 1),
                              time_us=truth.time_us), 2, 0.1)
