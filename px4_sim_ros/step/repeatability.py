@@ -75,7 +75,7 @@ def unrepeatable_because(
     if not is_flown:
         return 'no mission was flown to its end'
     if autopilot not in ('embedded', 'px4'):
-        return 'the autopilot is not ours'
+        return 'the autopilot was started elsewhere'
     if autopilot == 'px4' and not shares_core:
         return 'PX4 does not run with the schedule repeatable'
     return gap or ('' if fingerprint else 'the fingerprint was lost')

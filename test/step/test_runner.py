@@ -298,7 +298,7 @@ def test_who_flies_a_px4_without_a_pilot_is_not_known(autopilot, nodes, is_known
     ({}, ''),
     ({'autopilot': 'embedded', 'shares_core': False}, ''),
     ({'is_flown': False}, 'no mission was flown to its end'),
-    ({'autopilot': 'none'}, 'the autopilot is not ours'),
+    ({'autopilot': 'none'}, 'the autopilot was started elsewhere'),
     ({'shares_core': False}, 'PX4 does not run with the schedule repeatable'),
     ({'gap': 't = 3 s: it was late'}, 't = 3 s: it was late'),
     ({'fingerprint': ''}, 'the fingerprint was lost'),
