@@ -17,7 +17,7 @@ import typing
 
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots, fly
-from px4_sim_ros.model.errors import ParameterError, RunError, check_installed
+from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.spec.resources import PACKAGE
 
 
@@ -109,7 +109,6 @@ def opened(workers: int, scheduler: str = '') -> typing.Iterator[Opened]:
 
 @contextlib.contextmanager
 def _opened_on_dask(scheduler: str) -> typing.Iterator[Opened]:
-    check_installed('distributed')
     # That its scheduler is gone is one sentence; Dask's has all that it has tried.
     logging.getLogger('distributed.client').setLevel(logging.CRITICAL)
     with _client(scheduler) as client:

@@ -180,9 +180,9 @@ def in_axes(rows: np.ndarray, axes: int, place: Vector) -> Vector:
     """Return a place in the axes of meshes."""
     if axes < 0:
         return place
-    x, y, z = _to_body(rotation_of(rows, axes), (
+    found: Vector = _turned_into(rows, axes, (
         place[0] - rows[axes, X], place[1] - rows[axes, Y], place[2] - rows[axes, Z]))
-    return x, y, z
+    return found
 
 
 @compiled

@@ -48,9 +48,7 @@ def check_is_multirotor(vehicle: Vehicle) -> None:
 
     :raises ParameterError: it has wings or wheels, which need control
     """
-    # Servos that tilt nothing may turn a camera.
-    if vehicle.surfaces or vehicle.motors or any(
-            not rotor.lifts or rotor.tilted_by for rotor in vehicle.rotors):
+    if not vehicle.flies_on_rotors:
         raise ParameterError(
             f'vehicle {vehicle.name}: the embedded autopilot controls multirotors only; the'
             ' autopilot px4 controls all')

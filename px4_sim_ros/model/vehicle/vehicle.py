@@ -209,9 +209,17 @@ class Vehicle:
 
     @property
     def is_multirotor(self) -> bool:
-        """Whether rotors that lift are all that moves it."""
-        return not (self.surfaces or self.motors or self.servos) and all(
-            rotor.lifts for rotor in self.rotors)
+        """Whether rotors that lift are all that moves it, or any part of it."""
+        return not self.servos and self.flies_on_rotors
+
+    @property
+    def flies_on_rotors(self) -> bool:
+        """Whether rotors that lift and are not tilted are all that moves it.
+
+        It may have servos, that turn a camera.
+        """
+        return not (self.surfaces or self.motors) and all(
+            rotor.lifts and not rotor.tilted_by for rotor in self.rotors)
 
     @property
     def drives(self) -> bool:

@@ -216,7 +216,7 @@ class BagWriter:
         :raises OSError: its end cannot be written
         """
         self.flush()
-        self._finish_file()
+        self._finish_file(is_final=True)
 
     def end_text(self, reason: str) -> str:
         """Return why the recording ends too early, as a sentence."""
@@ -273,11 +273,11 @@ class BagWriter:
         return (0.0 < split_us <= time_us - self._files[-1].first_us
                 or 0.0 < split_bytes <= self._flushed_bytes)
 
-    def _finish_file(self) -> None:
+    def _finish_file(self, *, is_final: bool = False) -> None:
         with self._truncate_on_failure():
             self._file.finish()
             self._stream.flush()
-            self._describe(is_final=True)
+            self._describe(is_final=is_final)
         self._stream.close()
 
     def _flush(self) -> None:
