@@ -53,7 +53,9 @@ def _wake(plain: dict[str, typing.Any]) -> Wake:
 
 
 def _hull(plain: dict[str, typing.Any]) -> Hull:
-    return Hull(**plain | {name: tuple(plain[name]) for name in ('position_enu', 'velocity_enu')})
+    its: typing.Any = {name: tuple(value) if isinstance(value, list) else value
+                       for name, value in plain.items()}
+    return Hull(**its)
 
 
 # By kind of topic.

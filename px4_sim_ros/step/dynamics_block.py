@@ -18,6 +18,7 @@ from px4_sim_ros.model.environment.downwash import WakeSource
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import FaultChain, Faults
 from px4_sim_ros.model.faults.motion import BodyInputs, Change, Load
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import Arrivals, is_due
 from px4_sim_ros.model.truth import STILL, BatteryStatus, Truth
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
@@ -111,7 +112,7 @@ class DynamicsBlock(Block):
             self._note_own(time_us, inputs)
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu,
-            inputs.get(COLLISION) or None)
+            None if self._radius_m is None else self._pushed(inputs.get(COLLISION, ())))
         if self._has_scene:
             self._say_touches()
         outputs: Outputs = {'ground_truth/odom': truth}
@@ -126,6 +127,11 @@ class DynamicsBlock(Block):
         if self.past_fingerprints is not None:
             self.past_fingerprints.append((time_us, self.fingerprint))
         return outputs
+
+    def _pushed(self, push: typing.Any) -> Vector | None:
+        """Spin as others push in this step; return their force."""
+        self.dynamics.spin(push[3:])       # recordings of version 9 have the force alone
+        return push[:3] or None
 
     def _say_touches(self) -> None:
         """Report contacts with objects that have begun."""

@@ -151,11 +151,11 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic(WAKES, 'rcl_interfaces/msg/Log', 'manager', 'wind', wanted_by='downwash',
           instead='wake_player', meaning='the wakes of all others a period before, as JSON in msg'),
     Topic(HULL, 'rcl_interfaces/msg/Log', 'dynamics', wanted_by='collisions',
-          meaning='the sphere that collides: place, velocity, mass, radius and stiffness, as JSON'
-          ' in msg'),
+          meaning='the sphere that collides: motion, mass, inverse inertia, radius, stiffness and'
+          ' friction, as JSON in msg'),
     Topic(COLLISION, 'rcl_interfaces/msg/Log', 'manager', wanted_by='collisions',
-          instead='wake_player', meaning='force on the vehicle in this step by those it collides'
-          ' with, N in map, as JSON in msg'),
+          instead='wake_player', meaning='force (N) and torque (N m) on the vehicle in this step'
+          ' by those it collides with, in map, as JSON in msg'),
     Topic('imu/data_raw', 'sensor_msgs/msg/Imu', 'imu', 'imu',
           meaning='specific force and rate in imu_link; no orientation (REP-145)'),
     Topic('mag', 'sensor_msgs/msg/MagneticField', 'magnetometer', 'magnetometer',

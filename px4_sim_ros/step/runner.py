@@ -15,7 +15,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.collisions import forces_n
+from px4_sim_ros.model.collisions import pushes
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.model.world import WorldParameters
@@ -89,9 +89,9 @@ class Exchange:
                 yield lane.vehicle, tuple(
                     wake for vehicle, wake in there if vehicle != lane.vehicle)
             return
-        forces = forces_n([hull for _, hull in there], self._world.restitution,
-                          self._world.step_us / US_PER_S)
-        by_name = {there[i][0]: force for i, force in forces.items()}
+        found = pushes([hull for _, hull in there], self._world.restitution,
+                       self._world.step_us / US_PER_S)
+        by_name = {there[i][0]: push for i, push in found.items()}
         for lane in lanes:
             yield lane.vehicle, by_name.get(lane.vehicle, ())
 

@@ -9,45 +9,74 @@ import numpy as np
 import pytest
 from verification.plants import build, dragless_iris, reference_air
 
-from px4_sim_ros.model.collisions import Hull, force_n, forces_n
+from px4_sim_ros.model.collisions import Hull, contact, pushes
+from px4_sim_ros.model.rotation import matrix, to_world
 
 STEP_S = 0.004
+RADII = 0.5, 0.3
+ROUND = 0.02, 0.02, 0.02       # kg m^2
+STILL = (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+
+
+def inertia(hull):
+    return np.diag([1.0 / its for its in hull.inverse_inertia[:3]])
+
+
+def ball(place, velocity, mass, radius, stiffness):
+    """Return a smooth sphere that does not turn."""
+    return Hull(place, velocity, *STILL, mass, (50.0,) * 3 + (0.0,) * 3, radius, stiffness, 0.0)
 
 
 class Pair:
     """Vehicles in free space, each with its own motion, as a fleet steps them."""
 
-    def __init__(self, *begins, masses=(1.5, 2.5), restitution=1.0, integrator='rk4'):
+    def __init__(self, *begins, masses=(1.5, 2.5), restitution=1.0, integrator='rk4', mu=0.0,
+                 inertia=None, rates=((0.0, 0.0, 0.0),) * 2, stiffness=None, substeps=1):
         self.restitution, self.all = restitution, []
-        for mass, (place, velocity) in zip(masses, begins):
+        for i, (mass, (place, velocity)) in enumerate(zip(masses, begins)):
             vehicle = dragless_iris()
+            body, contact_model = vehicle.body, vehicle.contact_model
             vehicle = dataclasses.replace(
-                vehicle, body=dataclasses.replace(vehicle.body, mass_kg=mass))
-            its = build(vehicle, reference_air(vehicle, 0.0), integrator=integrator)
-            its.state[:3], its.state[3:6] = place, velocity
+                vehicle, body=dataclasses.replace(
+                    body, mass_kg=mass, inertia_kg_m2=inertia or body.inertia_kg_m2),
+                contact_model=dataclasses.replace(
+                    contact_model, friction_coefficient=mu,
+                    stiffness_n_m=stiffness or contact_model.stiffness_n_m))
+            its = build(vehicle, reference_air(vehicle, 0.0), integrator=integrator,
+                        substeps=substeps)
+            its.state[:3], its.state[3:6], its.state[10:13] = place, velocity, rates[i % 2]
             self.all.append(its)
 
     @property
     def hulls(self):
-        return [its.hull(0.4) for its in self.all]
+        return [its.hull(radius) for its, radius in zip(self.all, itertools.cycle(RADII))]
 
     def step(self):
-        forces = forces_n(self.hulls, self.restitution, STEP_S)
+        found = pushes(self.hulls, self.restitution, STEP_S)
         for i, its in enumerate(self.all):
-            its.step((0.0,) * 4, push_enu=forces.get(i))
+            push = found.get(i, ())
+            its.spin(push[3:])
+            its.step((0.0,) * 4, push_enu=push[:3] or None)
 
     def momentum(self):
         return sum(h.mass_kg * np.array(h.velocity_enu) for h in self.hulls)
 
     def angular_momentum(self):
-        return sum(h.mass_kg * np.cross(h.position_enu, h.velocity_enu) for h in self.hulls)
+        return sum(h.mass_kg * np.cross(h.position_enu, h.velocity_enu) + spin
+                   for h, spin in zip(self.hulls, self.spins()))
+
+    def spins(self):
+        """Return the angular momentum of each about its centre of mass, ENU."""
+        return [np.array(to_world(matrix(h.attitude), tuple(inertia(h) @ h.rate_flu)))
+                for h in self.hulls]
 
     def energies_j(self):
         """Return kinetic energy, and with what springs hold."""
         hulls = self.hulls
-        kinetic = sum(0.5 * h.mass_kg * np.dot(h.velocity_enu, h.velocity_enu) for h in hulls)
+        kinetic = sum(0.5 * h.mass_kg * np.dot(h.velocity_enu, h.velocity_enu)
+                      + 0.5 * np.array(h.rate_flu) @ inertia(h) @ h.rate_flu for h in hulls)
         stored = sum(
-            0.5 * one[4] * other[4] / (one[4] + other[4]) * max(
+            0.5 / (1.0 / one.stiffness_n_m + 1.0 / other.stiffness_n_m) * max(
                 0.0, one.radius_m + other.radius_m - math.dist(one[0], other[0])) ** 2
             for one, other in itertools.combinations(hulls, 2))
         return kinetic, kinetic + stored
@@ -111,9 +140,9 @@ def test_how_deep_and_how_long():
     (0.004, (3.0, -2.0, 1.0)), (-0.002, (-4.0, 0.0, 2.0)), (0.0, (1.0, 0.0, 0.0))])
 def test_the_work_of_a_step_is_what_the_spring_takes_up(gap, velocity):
     """Within, on the way in and on the way out."""
-    one = Hull((0.0, 0.0, 0.0), velocity, 1.5, 0.4, 1900.0)
-    other = Hull((0.7 + gap, 0.0, 0.0), (0.0, 0.0, 0.0), 1e9, 0.3, 1700.0)
-    k, force = 1900.0 * 1700.0 / 3600.0, np.array(force_n(one, other, 1.0, STEP_S))
+    one = ball((0.0, 0.0, 0.0), velocity, 1.5, 0.4, 1900.0)
+    other = ball((0.7 + gap, 0.0, 0.0), (0.0, 0.0, 0.0), 1e9, 0.3, 1700.0)
+    k, force = 1900.0 * 1700.0 / 3600.0, np.array(contact(one, other, 1.0, STEP_S)[0])
     way = np.array(velocity) * STEP_S + force * STEP_S ** 2 / 2.0 * (1.0 / 1.5 + 1e-9)
     end = math.dist(way, other.position_enu) - 0.7
     assert force[0] < 0.0
@@ -122,13 +151,13 @@ def test_the_work_of_a_step_is_what_the_spring_takes_up(gap, velocity):
 
 
 def test_apart_and_away_there_is_none():
-    far, near = Hull((9.0, 0.0, 0.0), (0.0,) * 3, 1.0, 0.4, 1900.0), Hull(
+    far, near = ball((9.0, 0.0, 0.0), (0.0,) * 3, 1.0, 0.4, 1900.0), ball(
         (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 1.0, 0.4, 1900.0)
-    assert forces_n([near, far], 0.3, STEP_S) == {} == forces_n([near], 0.3, STEP_S)
+    assert pushes([near, far], 0.3, STEP_S) == {} == pushes([near], 0.3, STEP_S)
     slow = near._replace(position_enu=(0.801, 0.0, 0.0), velocity_enu=(0.8, 0.0, 0.0))
-    assert forces_n([near, slow], 0.3, STEP_S) == {}
-    same = forces_n([near, near], 0.3, STEP_S)
-    assert same[0] == (0.0, 0.0, -same[1][2]) and same[0][2] > 0.0
+    assert pushes([near, slow], 0.3, STEP_S) == {}
+    same = pushes([near, near], 0.3, STEP_S)
+    assert same[0] == (0.0, 0.0, -same[1][2], 0.0, 0.0, 0.0) and same[0][2] > 0.0
 
 
 def test_several_at_once_keep_momentum_and_gain_next_to_no_energy():
@@ -141,4 +170,76 @@ def test_several_at_once_keep_momentum_and_gain_next_to_no_energy():
         for _ in range(100):
             group.step()
             assert group.energies_j()[1] < energy * (1.0 + 1e-4)
+        assert group.momentum() == pytest.approx(momentum, abs=1e-9)
+
+
+SPINNING = (3.0, -5.0, 8.0), (-6.0, 2.0, 4.0)
+
+
+def test_what_acts_on_two_keeps_both_momenta_to_rounding():
+    """F1 = -F2, and what both torques add to the spins the force takes from the orbits."""
+    random = np.random.default_rng(44)
+    met = 0
+    for _ in range(300):
+        place, one_way, other_way, *rates = random.uniform(-1.0, 1.0, (5, 3))
+        hulls = [ball((0.0, 0.0, 0.0), tuple(4.0 * one_way), 1.5, 0.5, 1900.0),
+                 ball(tuple(0.6 * place), tuple(4.0 * other_way), 2.5, 0.3, 1700.0)]
+        hulls = [its._replace(friction_coefficient=random.uniform(0.1, 1.0),
+                              rate_flu=tuple(9.0 * rate)) for its, rate in zip(hulls, rates)]
+        force, torques = map(np.array, contact(*hulls, 0.3, STEP_S))
+        found = pushes(hulls, 0.3, STEP_S)
+        met += bool(found)
+        middle = np.array(hulls[0].position_enu) - hulls[1].position_enu + 0.5 * STEP_S * (
+            np.array(hulls[0].velocity_enu) - hulls[1].velocity_enu)
+        size = np.linalg.norm(force)
+        assert np.cross(middle, force) + torques.sum(axis=0) == pytest.approx(
+            np.zeros(3), abs=1e-15 * size + 1e-15)
+        if found:
+            assert np.add(found[0][:3], found[1][:3]) == pytest.approx(np.zeros(3), abs=0.0)
+    assert met > 100
+
+
+@pytest.mark.parametrize('mu', [0.2, 0.7, 5.0])
+@pytest.mark.parametrize('inertia', [ROUND, None])
+def test_with_friction_both_momenta_are_kept_and_energy_only_lost(mu, inertia):
+    """In the motion as well, whose substeps are small, and of bodies that are not round."""
+    for rates in ((0.0, 0.0, 0.0),) * 2, SPINNING:
+        pair = Pair(*ASIDE, mu=mu, inertia=inertia, rates=rates, substeps=40)
+        momentum, turning, energies = pair.momentum(), pair.angular_momentum(), []
+        for _ in range(200):
+            energies.append(pair.energies_j()[1])
+            pair.step()
+            assert pair.momentum() == pytest.approx(momentum, abs=1e-11)
+            assert pair.angular_momentum() == pytest.approx(turning, abs=1e-11)
+        assert np.diff(energies).max() < 1e-12 * energies[0]
+        assert energies[-1] < energies[0] - 0.1
+
+
+def test_a_glancing_hit_spins_both_as_the_formula_says():
+    """Sliding throughout: J_t = mu J_n; else it ends, J_t = u / (1/m1 + R1^2/I + 1/m2 + R2^2/I)."""
+    (m1, m2), (r1, r2) = (1.5, 2.5), RADII
+    i, fast, slow = ROUND[0], 2.0, 1.0     # kg m^2, m/s
+    begins = ((0.0, 0.0, 0.0), (slow, fast, 0.0)), ((0.8 + 1e-4, 0.0, 0.0), (0.0, 0.0, 0.0))
+    normal = 2.0 * slow / (1.0 / m1 + 1.0 / m2)
+    ends = fast / (1.0 / m1 + r1 * r1 / i + 1.0 / m2 + r2 * r2 / i)
+    for mu, tangential in (0.02, 0.02 * normal), (3.0, ends):
+        pair = Pair(*begins, mu=mu, inertia=ROUND, stiffness=4e6)
+        for _ in range(20):
+            pair.step()
+        one, other = pair.hulls
+        for hull, radius in (one, r1), (other, r2):
+            assert hull.rate_flu == pytest.approx((0.0, 0.0, -radius * tangential / i), rel=0.02)
+
+
+def test_a_crowd_gains_no_energy_by_friction():
+    random = np.random.default_rng(7)
+    for _ in range(10):
+        begins = [(random.uniform(-1.0, 1.0, 3), random.uniform(-4.0, 4.0, 3)) for _ in range(6)]
+        group = Pair(*begins, masses=random.uniform(0.5, 4.0, 6), restitution=0.9, mu=2.0,
+                     rates=SPINNING)
+        momentum, energies = group.momentum(), []
+        for _ in range(100):
+            energies.append(group.energies_j()[1])
+            group.step()
+        assert np.diff(energies).max() < 1e-6 * energies[0]
         assert group.momentum() == pytest.approx(momentum, abs=1e-9)

@@ -23,7 +23,6 @@ from px4_sim_ros.model.body.motion_memory import (
     BUS_VOLTAGE,
     IN_VORTEX_RING,
     POSITION,
-    QW,
     RATE,
     ROTORS,
     VELOCITY,
@@ -102,6 +101,10 @@ class Dynamics:
         self._plant = Plant.of(vehicle, environment, ground=ground)
         self._made = self._plant.copy()
         self._center: Vector = _NOTHING        # of mass, in FLU from where it was made
+        self._bulk: tuple[float, tuple[float, ...]] | None = None      # of the plant, once wanted
+        self._contact = (vehicle.contact_model.stiffness_n_m,
+                         vehicle.contact_model.friction_coefficient)
+        self._is_spun = False
         # Where they begin in the state.
         self._actuators = ROTORS + len(vehicle.rotors)
         self._servos = self._actuators + len(vehicle.motors)
@@ -311,10 +314,15 @@ class Dynamics:
 
     def hull(self, radius_m: float) -> Hull:
         """Return the sphere around the centre of mass that others collide with."""
-        x = self.state[:QW].tolist()
-        return Hull(tuple(x[POSITION]), tuple(x[VELOCITY]),
-                    float(self._plant.constants[0]['mass_kg']), radius_m,
-                    float(self._plant.constants[0]['stiffness_n_m']))
+        x = self.state[:ROTORS].tolist()
+        self._bulk = self._bulk or self._plant.bulk
+        return Hull(tuple(x[POSITION]), tuple(x[VELOCITY]), tuple(x[ATTITUDE]), tuple(x[RATE]),
+                    *self._bulk, radius_m, *self._contact)
+
+    def spin(self, torque_enu: typing.Sequence[float]) -> None:
+        """Set a torque from outside that acts from the next step on, N m; none: it acts no more."""
+        if self._is_spun or torque_enu:
+            self._is_spun = self._plant.spin(torque_enu)
 
     def touches(self) -> list[Touch]:
         """Return the contacts with objects that have begun since the last call."""
@@ -399,6 +407,7 @@ class Dynamics:
     def alter(self, altered: Alterations) -> None:
         """Load the vehicle, and wear its packs, from now on; always from how it was made."""
         self._move_center(self._plant.alter(self._made, self._body, altered))
+        self._bulk = None
         if self._battery is not None:
             self._battery.wear(
                 altered.cells_share, altered.resistance_factor, altered.capacity_share)

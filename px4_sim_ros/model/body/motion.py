@@ -410,6 +410,9 @@ def _accelerations(
         tx, ty, tz = tx + lx, ty + ly, tz + lz
     if c.is_twisted:
         tx, ty, tz = tx + c.torque_x_n_m, ty + c.torque_y_n_m, tz + c.torque_z_n_m
+    if c.is_spun:
+        lx, ly, lz = _to_body(r, (c.spin_east_n_m, c.spin_north_n_m, c.spin_up_n_m))
+        tx, ty, tz = tx + lx, ty + ly, tz + lz
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)
     # Coriolis: -2 W x v, with the rotation W of the Earth, which points north and up.
     north, up = 2.0 * c.earth_rate_north, 2.0 * c.earth_rate_up

@@ -85,7 +85,7 @@ class Plant(typing.NamedTuple):
                 **contact_constants(
                     vehicle.contact_model, vehicle.all_points_m if ground else (),
                     has_plane=not (scene and scene.ground)),
-                **_load(body, UNALTERED), **_slope(environment.ground),
+                **_load(body, UNALTERED), **_spin(()), **_slope(environment.ground),
                 linear_drag_n_s_m=body.linear_drag_n_s_m,
                 quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
                 **{f'drag_ratio_{axis}': ratio for axis, ratio in zip('xyz', body.drag_ratios)},
@@ -114,6 +114,19 @@ class Plant(typing.NamedTuple):
     def is_hilly(self) -> bool:
         """Whether its ground is a height map."""
         return bool(len(self.relief) and self.relief[ROWS])
+
+    @property
+    def bulk(self) -> tuple[float, tuple[float, ...]]:
+        """Mass in kg, and the inverse inertia in 1/(kg m^2), FLU: x, y, z, xy, xz, yz."""
+        c = self.constants[0]
+        return float(c['mass_kg']), tuple(float(c[f'inverse_{name}']) for name in _TENSOR)
+
+    def spin(self, torque_enu: typing.Sequence[float]) -> bool:
+        """Set the torque from outside, N m; return whether there is any."""
+        constants = _spin(torque_enu)
+        for name, value in constants.items():
+            self.constants[name] = value
+        return bool(constants['is_spun'])
 
     def copy(self) -> Plant:
         """Return another one that is equal."""
@@ -159,6 +172,13 @@ def _load(body: Body, altered: Alterations) -> dict[str, float | bool]:
         'mass_kg': body.mass_kg, 'density_share': altered.density_share,
         'is_twisted': any(altered.torque_flu), 'torque_x_n_m': torque_x, 'torque_y_n_m': torque_y,
         'torque_z_n_m': torque_z}
+
+
+def _spin(torque_enu: typing.Sequence[float]) -> dict[str, float | bool]:
+    """Return the constants of a torque from outside; of an empty one there is none."""
+    east, north, up = torque_enu or (0.0, 0.0, 0.0)
+    return {'is_spun': any(torque_enu), 'spin_east_n_m': east, 'spin_north_n_m': north,
+            'spin_up_n_m': up}
 
 
 def _slope(ground: Ground) -> dict[str, float | bool]:

@@ -68,7 +68,7 @@ def decode_by(store: typing.Any, data: bytes, type_name: str) -> typing.Any:
         raise ParameterError(f'a message of {type_name}: is damaged') from error
 
 
-VERSION = 9
+VERSION = 10
 # Recordings of these versions are read as well: since then only these topics mean more or else.
 CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  2: frozenset({graph.FAULTS, graph.AUTOPILOT_STATE}),
@@ -78,7 +78,8 @@ CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  5: frozenset({'joint_states'}),
                  6: frozenset({'gps/fix', 'gps/vel', 'battery_state', graph.AUTOPILOT_STATE}),
                  7: frozenset({'gps/sky'}),
-                 8: frozenset({graph.HULL, graph.COLLISION})}
+                 8: frozenset({graph.HULL, graph.COLLISION}),
+                 9: frozenset({graph.HULL, graph.COLLISION})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:
