@@ -20,7 +20,7 @@ from px4_sim_ros.model.parameters import like, unknown_key_error
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.graph import FAULTS
+from px4_sim_ros.step.graph import FAULTS, JOINTS
 
 # Of these it takes what it does not say itself.
 _PERIOD_US, _TRUTH = 20_000, 'ground_truth/odom'
@@ -52,6 +52,11 @@ class OwnBlock(Block):
         self._row = next(row for row in configuration.world.own_blocks
                          if row.name == configuration.name)
         self.parameters = self.checked(f'block {self._row.name}', self._row.parameters)
+        period_us, every = self._row.period_us, configuration.world.periods_us['display']
+        if JOINTS in self._row.inputs and period_us % every:
+            raise ParameterError(
+                f'block {self._row.name}: period_us = {period_us}: with {JOINTS}, as on a gimbal,'
+                f' it must be a multiple of periods_us.display, {every}')
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
 
     @classmethod

@@ -16,10 +16,9 @@ from px4_sim_ros.messages.own_block import OwnBlock
 from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.own_blocks import OwnBlockRow
-from px4_sim_ros.model.rotation import multiply
+from px4_sim_ros.model.rotation import conjugate, multiply, rotation_vector, scaled, total
 from px4_sim_ros.model.scene.colours import Eye
 from px4_sim_ros.model.scene.rays import Pose
-from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.scanning import (
     CameraParameters,
     ColourParameters,
@@ -65,6 +64,15 @@ class SceneSensor(OwnBlock):
         super().__init__(configuration)
         self.values: typing.Any = self.kind.from_mapping('', self.parameters)
         self._frame = self.values.frame or self._name_of_frame(configuration.name)
+        vehicle, gimbal = configuration.vehicle, self.values.gimbal
+        names = [servo.name for servo in vehicle.servos]
+        for axis, name in zip(('roll', 'pitch', 'yaw'), gimbal):
+            if name and name not in names:
+                raise ParameterError(
+                    f'block {configuration.name}: gimbal_{axis} = {shown(name)}: must be a servo of'
+                    f' {vehicle.name}: {", ".join(names)}{did_you_mean(name, names)}')
+        self._servos = [names.index(name) if name else -1 for name in gimbal]
+        self._mounted = self.values.mounting((0.0, 0.0, 0.0))
 
     @staticmethod
     def _name_of_frame(name: str) -> str:
@@ -78,6 +86,32 @@ class SceneSensor(OwnBlock):
         found = super().checked(owner, given)
         cls.kind.from_mapping(owner, found)
         return found
+
+    @classmethod
+    def row(
+        cls, name: str, path: str, given: typing.Mapping[str, typing.Any],
+    ) -> OwnBlockRow:
+        """Return its row in the graph; on a gimbal it needs the angles of servos."""
+        found = super().row(name, path, given)
+        values: typing.Any = cls.kind.from_mapping('', cls.checked(name, found.parameters))
+        return found._replace(inputs=(*found.inputs, JOINTS)) if any(values.gimbal) else found
+
+    def reset(self) -> None:
+        """Begin with a gimbal that has not turned."""
+        super().reset()
+        self._before: Quaternion | None = None
+
+    def _pose(self, inputs: Inputs) -> Pose:
+        """Return where it is and how it moves, its gimbal as since the measurement before."""
+        p, truth = self.values, inputs[_TRUTH]
+        if not any(p.gimbal):
+            return Pose.on_body(truth, p.position_m, self._mounted)
+        roll, pitch, yaw = (truth.servo_angles_rad[i] if i >= 0 else 0.0 for i in self._servos)
+        mounted = p.mounting((roll, pitch, yaw))
+        turned = rotation_vector(multiply(conjugate(self._before or mounted), mounted))
+        self._before = mounted
+        found = Pose.on_body(truth, p.position_m, mounted)
+        return found._replace(rate=total(found.rate, scaled(1.0 / self._duration_s, turned)))
 
     @property
     def _duration_s(self) -> float:
@@ -110,9 +144,8 @@ def frame_of(row: OwnBlockRow) -> tuple[str, Vector, Quaternion] | None:
         return None
     values: typing.Any = kind.kind.from_mapping(
         '', kind.checked(f'block {row.name}', row.parameters))
-    attitude = mounting_rotation(values.mounting_deg)
     return (values.frame or kind._name_of_frame(row.name), values.position_m,
-            multiply(attitude, kind.axes))
+            multiply(values.mounting((0.0, 0.0, 0.0)), kind.axes))
 
 
 class _Lidar(SceneSensor):
@@ -127,7 +160,7 @@ class _Lidar(SceneSensor):
     def _scan(self, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
         p = self.values
         moving = (p.columns, self._duration_s) if p.moves else ()
-        return self._lidar.measure(p.pose(inputs[_TRUTH]), *moving)
+        return self._lidar.measure(self._pose(inputs), *moving)
 
 
 class Lidar(_Lidar):
@@ -184,40 +217,6 @@ class _Camera(SceneSensor):
     kind: typing.ClassVar[type[MountedParameters]] = CameraParameters
     period_us = 64_000
     axes = (0.5, -0.5, 0.5, -0.5)          # to the right, down, and along the optical axis
-
-    def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
-        super().__init__(configuration)
-        c = configuration
-        self._servos: list[int] | None = None
-        if any(self.values.gimbal):
-            names = [servo.name for servo in c.vehicle.servos]
-            for axis, name in zip(('roll', 'pitch', 'yaw'), self.values.gimbal):
-                if name and name not in names:
-                    raise ParameterError(f'block {c.name}: gimbal_{axis} = {shown(name)}: must be a'
-                                         f' servo of {c.vehicle.name}: {", ".join(names)}'
-                                         f'{did_you_mean(name, names)}')
-            rows, every = c.world.period_us(c.name), c.world.periods_us['display']
-            if rows % every:
-                raise ParameterError(f'block {c.name}: period_us = {rows}: on a gimbal it must be a'
-                                     f' multiple of periods_us.display, {every}')
-            self._servos = [names.index(name) if name else -1 for name in self.values.gimbal]
-
-    @classmethod
-    def row(
-        cls, name: str, path: str, given: typing.Mapping[str, typing.Any],
-    ) -> OwnBlockRow:
-        """Return its row in the graph; on a gimbal it needs the angles of servos."""
-        found = super().row(name, path, given)
-        values: typing.Any = cls.kind.from_mapping('', cls.checked(name, found.parameters))
-        return found._replace(inputs=(*found.inputs, JOINTS)) if any(values.gimbal) else found
-
-    def _pose(self, inputs: Inputs) -> Pose:
-        truth = inputs[_TRUTH]
-        if self._servos is None:
-            return typing.cast('Pose', self.values.pose(truth))
-        roll, pitch, yaw = (
-            truth.servo_angles_rad[i] if i >= 0 else 0.0 for i in self._servos)
-        return typing.cast('Pose', self.values.pose_on(truth, (roll, pitch, yaw)))
 
     @staticmethod
     def _name_of_frame(name: str) -> str:

@@ -271,7 +271,7 @@ _OWN_BEFORE = 'pilot'
 # What it may use, and what of that holds until the next is due.
 _FOR_OWN = tuple(name for name, topic in TOPICS.items() if topic.publisher in {
     'wind', 'dynamics', 'scenario', *(kind for kind, spec in NODES.items() if spec.model)}
-    and topic.name not in (WAKE, HULL, JOINTS, 'ground_truth/pose'))
+    and topic.name not in (WAKE, HULL, 'ground_truth/pose'))
 _HELD = tuple({name for spec in NODES.values() for name in spec.held})
 
 
@@ -352,8 +352,7 @@ def _own_node(row: OwnBlockRow, topics: typing.Mapping[str, Topic]) -> NodeSpec:
         problem = f'topic = {shown(row.topic)}: another block publishes it; give it another name'
     for name in row.inputs:
         known = [topic for topic, its in topics.items() if its.kind in _FOR_OWN or its.own_us]
-        # Joints come more rarely than the whole: a camera on a gimbal of the package knows that.
-        if name not in known and not (name == JOINTS and row.path.startswith(_OF_THE_PACKAGE)):
+        if name not in known:
             problem = (f'inputs = {shown(name)}: must be a topic of this graph that is there before'
                        f' the autopilot: {", ".join(known)}')
     if problem:

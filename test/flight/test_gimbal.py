@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A camera on a gimbal: PX4 turns it by MAVLink's protocol; the same images in all modes."""
+"""Sensors on gimbals: PX4 turns one by MAVLink's protocol; the same images in all modes."""
 import pathlib
 import re
 
@@ -20,7 +20,7 @@ from px4_sim_ros.spec.resources import config_directory
 
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'scenes.md').read_text('utf-8')
 OF_VEHICLE, EVENTS = (yaml.safe_load(text) for text in re.findall(
-    r'```yaml\n(.*?)```', PAGE[PAGE.index('### A camera on a gimbal'):], re.S)[:2])
+    r'```yaml\n(.*?)```', PAGE[PAGE.index('### A sensor on a gimbal'):], re.S)[:2])
 SMALL = {'class': 'px4_sim_ros:LabelCamera', 'width': 32, 'height': 24, 'period_us': 80_000}
 
 

@@ -220,8 +220,11 @@ def test_colours_of_corners_are_mixed_between_them(tmp_path):
 
 def on_gimbal(**given):
     """Return a camera for labels on a plane, whose servos are a rudder and so on."""
-    row, = rows_of({'vehicle': [{'class': 'px4_sim_ros:LabelCamera', 'width': 9, 'height': 9,
-                                 'period_us': 80_000, 'field_of_view_deg': 20, **given}]})
+    return on_plane('LabelCamera', width=9, height=9, field_of_view_deg=20, **given)
+
+
+def on_plane(kind, **given):
+    row, = rows_of({'vehicle': [{'class': f'px4_sim_ros:{kind}', 'period_us': 80_000, **given}]})
     ball = 'objects: [{shape: sphere, name: ball, radius_m: 0.3, place_m: [7, -6, 4]}]'
     configuration = load_configuration(
         None, {'': {'scene': 'mine', 'vehicle': 'plane', 'blocks': to_text([row])}},
@@ -256,9 +259,28 @@ def test_a_gimbal_turns_up_and_to_the_right_by_the_angles_of_its_servos():
     assert np.array_equal(labels_at(mounted, 9.0, 9.0, right) == 2, middle)
 
 
+def test_a_lidar_on_a_gimbal_sees_as_one_on_a_body_that_turns_so():
+    """Also within a scan, in which its servos have turned."""
+    how = {'columns': 90, 'max_range_m': 20, 'noise_m': 0}
+    seen = on_plane('Lidar2d', gimbal_pitch='elevator', gimbal_yaw='rudder',
+                    position_m=[0.1, 0, 0.2], **how)
+    same = on_plane('Lidar2d', **how)
+    up_deg, right_deg, faster_deg_s = -20.0, 40.0, 30.0
+    still = at((0.0, 0.0, 3.0))
+    for right in right_deg - 0.08 * faster_deg_s, right_deg:
+        found = measured(seen, still._replace(servo_angles_rad=(
+            math.radians(right), 0.0, 0.0, math.radians(up_deg)))).ranges
+    turned = at((0.1, 0.0, 3.2), yaw=-right_deg, pitch=-up_deg)
+    expected = measured(same, turned._replace(rate_flu=tuple(
+        rotation(pitch=-up_deg).T @ (0.0, 0.0, -math.radians(faster_deg_s))))).ranges
+    is_met = np.isfinite(expected)
+    assert 20 < is_met.sum() < 80 and np.array_equal(np.isfinite(found), is_met)
+    assert np.array(found)[is_met] == pytest.approx(np.array(expected)[is_met], rel=1e-6)
+
+
 @pytest.mark.parametrize('given, sentence', [
     ({'gimbal_yaw': 'ruder'}, "gimbal_yaw = 'ruder': must be a servo of plane: rudder, left_ail"),
-    ({'gimbal_yaw': 'rudder', 'period_us': 20_000}, 'on a gimbal it must be a multiple of'),
+    ({'gimbal_yaw': 'rudder', 'period_us': 20_000}, 'on a gimbal, it must be a multiple of'),
 ])
 def test_a_gimbal_that_cannot_be_is_refused(given, sentence):
     with pytest.raises(ParameterError, match=sentence):

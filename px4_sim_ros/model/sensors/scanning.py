@@ -12,13 +12,12 @@ import numpy as np
 
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import ParameterError, within
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.scene.rays import DISTANCE, FACING, Pose, Rays
 from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
-from px4_sim_ros.model.truth import Truth
 
 MOST_RAYS = 1 << 20
 _WHOLE_TURN_DEG = 360.0
@@ -44,15 +43,6 @@ class MountedParameters(Parameters):
                            default='')
     max_range_m: float = parameter('longest distance', 'm', above=0, maximum=10_000, default=100.0)
 
-    def pose(self, truth: Truth) -> Pose:
-        """Return where the sensor is, and how it moves, with the true motion of the vehicle."""
-        return Pose.on_body(truth, self.position_m, mounting_rotation(self.mounting_deg))
-
-
-@dataclasses.dataclass(frozen=True)
-class OnGimbalParameters(MountedParameters):
-    """The same of a sensor that may be on a gimbal, whose axes meet at its place."""
-
     gimbal_roll: str = parameter(
         'the servo that turns it last, about its own axis, to the right', default='')
     gimbal_pitch: str = parameter('the servo that turns it up', default='')
@@ -60,14 +50,17 @@ class OnGimbalParameters(MountedParameters):
 
     @property
     def gimbal(self) -> tuple[str, str, str]:
-        """Its servos for roll, pitch and yaw, as MAVLink counts these; '' for none."""
+        """Its servos for roll, pitch and yaw, as MAVLink counts these; '' for none.
+
+        Their axes meet at the place of the sensor.
+        """
         return self.gimbal_roll, self.gimbal_pitch, self.gimbal_yaw
 
-    def pose_on(self, truth: Truth, angles_rad: Vector) -> Pose:
-        """Return where it is with roll, pitch and yaw of its gimbal; at rest in its own axes."""
+    def mounting(self, angles_rad: Vector) -> Quaternion:
+        """Return its rotation in the body with roll, pitch and yaw of its gimbal."""
         roll, pitch, yaw = map(math.degrees, angles_rad)
-        return Pose.on_body(truth, self.position_m, multiply(
-            mounting_rotation((roll, -pitch, -yaw)), mounting_rotation(self.mounting_deg)))
+        return multiply(mounting_rotation((roll, -pitch, -yaw)),
+                        mounting_rotation(self.mounting_deg))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +203,7 @@ class PinholeParameters(Parameters):
 
 
 @dataclasses.dataclass(frozen=True)
-class CameraParameters(OnGimbalParameters, RayParameters, PinholeParameters):
+class CameraParameters(RayParameters, PinholeParameters):
     """A depth camera: a pinhole, without distortion."""
 
 
@@ -228,7 +221,7 @@ _OF_A_LENS_THAT_BENDS_OVER = np.errstate(over='ignore', invalid='ignore')
 
 
 @dataclasses.dataclass(frozen=True)
-class ColourParameters(OnGimbalParameters, PinholeParameters):
+class ColourParameters(MountedParameters, PinholeParameters):
     """A camera: a pinhole, with the lens of OpenCV's model."""
 
     max_range_m: float = parameter(
