@@ -15,6 +15,7 @@ import rerun
 from px4_sim_ros.messages.measurements import range_frame
 from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.scene.moving import axes_at
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -25,7 +26,6 @@ from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
 from px4_sim_ros.viewing.links import (
-    IDENTITY,
     Link,
     beams,
     rotor_link,
@@ -43,7 +43,7 @@ from px4_sim_ros.viewing.markers import (
     ThrustArrows,
 )
 from px4_sim_ros.viewing.rerun_stream import ABOVE, VEHICLE, WORLD, RerunStream, rgba
-from px4_sim_ros.viewing.scenery import moving_shapes, scene_shapes, scene_triangles
+from px4_sim_ros.viewing.scenery import scene_parts, scene_shapes
 from px4_sim_ros.viewing.shapes import Kind, Shape, rotor_colour, vehicle_shapes
 
 
@@ -166,11 +166,15 @@ class RerunLog:
 
     def _draw_scene(self) -> None:
         scene = self._configuration.scene
-        for shape in scene_shapes(scene):
+        for _, shape in scene_shapes(scene):
             self._stream.log_static(f'{WORLD}/scene/{shape.name}', _drawn(shape))
-        for name, triangles, colour in scene_triangles(scene):
-            self._stream.log_static(f'{WORLD}/scene/{name}', rerun.Mesh3D(
-                vertex_positions=triangles.reshape(-1, 3), albedo_factor=rgba((*colour, 1.0))))
+        for part in scene_parts(scene):
+            look: dict[str, typing.Any] = {'vertex_colors': part.colours.reshape(-1, 3)}
+            if part.on_picture is not None:            # from the top on
+                look = {'vertex_texcoords': (0.0, 1.0) + part.on_picture.reshape(-1, 2) * (
+                    1.0, -1.0), 'albedo_texture': part.picture}
+            self._stream.log_static(f'{WORLD}/scene/{part.name}', rerun.Mesh3D(
+                vertex_positions=part.triangles.reshape(-1, 3), **look))
 
     def _draw_mission(self, waypoints: typing.Sequence[Waypoint]) -> None:
         if waypoints:
@@ -200,13 +204,14 @@ class RerunLog:
         """Move what moves in the scene."""
         time_s = np.arange(0.0, end_s + _MOVED_EVERY_S, _MOVED_EVERY_S)
         scene = self._configuration.scene
-        for column in zip(*(moving_shapes(scene, round(t * US_PER_S)) for t in time_s.tolist())):
-            entity = f'{WORLD}/scene/{column[0].name}'
-            self._stream.log_static(entity, _drawn(column[0]._replace(
-                position_m=(0.0, 0.0, 0.0), attitude=IDENTITY)))
-            self._stream.send(entity, time_s, rerun.Transform3D.columns(
-                translation=[shape.position_m for shape in column],
-                quaternion=[np.roll(shape.attitude, -1) for shape in column]))
+        if scene is None:
+            return
+        for its in scene.objects:
+            if its.path:
+                places, attitudes = zip(*(axes_at(scene, its.path, round(t * US_PER_S))
+                                          for t in time_s.tolist()))
+                self._stream.send(f'{WORLD}/scene/{its.name}', time_s, rerun.Transform3D.columns(
+                    translation=places, quaternion=np.roll(attitudes, -1, axis=1)))
 
     def _add_rotors(self, series: AllSeries) -> None:
         measured = series.get('joint_states')

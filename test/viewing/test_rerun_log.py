@@ -10,6 +10,7 @@ from report_flights import fly, rewritten
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 import rerun
+from transforms3d.quaternions import quat2mat
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.own_blocks import to_text
@@ -381,5 +382,10 @@ def test_what_moves_in_a_scene_is_where_it_is_at_the_time(tmp_path):
         assert any(name.endswith(('half_sizes', 'lengths')) for name in read.static[entity])
         times_us, places_m = read.of(entity, 'Transform3D:translation')
         assert times_us[0] == 0 and times_us[-1] >= 250_000
-        for time_us, (place_m,) in zip(times_us, places_m):
-            assert place_m == pytest.approx(placed(scene, its, time_us)[0], abs=1e-5)
+        _, turns = read.of(entity, 'Transform3D:quaternion')
+        (in_ship,), = (value for name, value in read.static[entity].items()
+                       if name.endswith('translations') or name.endswith('centers'))
+        for time_us, (place_m,), (turn,) in zip(times_us, places_m, turns):
+            assert place_m + quat2mat(np.roll(turn, 1)) @ in_ship == pytest.approx(
+                placed(scene, its, time_us)[0], abs=1e-5)
+    assert 'Mesh3D:albedo_texture_buffer' in read.static['/world/scene/marker/picture']

@@ -3,12 +3,15 @@
 """The scene in viewers is the one that rays meet, and sensors that see it have their frames."""
 import numpy as np
 import pytest
+import trimesh
+from PIL import Image
 from transforms3d.quaternions import quat2mat
 from visualization_msgs.msg import Marker
 
 from px4_sim_ros.model.environment.ground import LEVEL
 from px4_sim_ros.model.own_blocks import to_text
 from px4_sim_ros.model.rotation import matrix
+from px4_sim_ros.model.scene.moving import axes_at
 from px4_sim_ros.model.scene.rays import Pose, Rays
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.files import Files
@@ -16,7 +19,7 @@ from px4_sim_ros.spec.own_blocks import rows_of
 from px4_sim_ros.viewing.links import sensor_links
 from px4_sim_ros.viewing.markers import MOVING, Markers
 from px4_sim_ros.viewing.markers import Scene as Seen
-from px4_sim_ros.viewing.scenery import ground_mesh, scene_markers
+from px4_sim_ros.viewing.scenery import ground_mesh, path_frame, scene_markers, scene_parts
 
 UPRIGHT = matrix((1.0, 0.0, 0.0, 0.0))
 
@@ -70,7 +73,9 @@ def test_sensors_have_their_frames():
 def test_what_moves_is_where_rays_meet_it():
     """Each marker of a ship is where it is at its time, and none of them is among what stays."""
     scene = Files().scene('moving_deck')
-    assert not scene_markers(scene).markers
+    tag_mesh, = scene_markers(scene).markers       # the picture, in axes of the path
+    assert tag_mesh.header.frame_id == path_frame('ship') and tag_mesh.frame_locked
+    in_ship = np.mean([(p.x, p.y, p.z) for p in tag_mesh.points], axis=0)
     markers = Markers(load_configuration(None, {'': {'scene': 'moving_deck'}}))
     down = Rays(scene, LEVEL, np.array([(0.0, 0.0, -1.0)]), 1000.0)
     for time_s in 0.0, 4.0, 31.5:
@@ -80,8 +85,45 @@ def test_what_moves_is_where_rays_meet_it():
         assert len(moving) == len(scene.objects)
         hull = moving[0].pose
         assert hull.position.x == pytest.approx(8.0 + time_s)
+        begin, turn = axes_at(scene, 'ship', round(time_s * 1e6))
+        assert quat2mat(turn) @ in_ship + begin == pytest.approx(
+            (moving[-1].pose.position.x, moving[-1].pose.position.y, moving[-1].pose.position.z),
+            abs=0.02)
         tag, q = moving[-1].pose.position, moving[-1].pose.orientation
         (distance, _), = down.cast(Pose((tag.x, tag.y, 100.0), UPRIGHT,
                                         time_us=round(time_s * 1e6)))
         tilt = quat2mat((q.w, q.x, q.y, q.z))[2, 2]
         assert 100.0 - distance == pytest.approx(tag.z + 0.01 / tilt, abs=1e-9)
+
+
+PIXELS = np.random.default_rng(5).integers(0, 256, (4, 6, 3), np.uint8)
+RED = (255, 0, 0)
+
+
+def scene_of(folder):
+    """Return a scene with a mesh of two looks on a path: a picture, and a red triangle."""
+    quad = trimesh.Trimesh([(0, 0, 0), (3, 0, 0), (3, 2, 0), (0, 2, 0)], [(0, 1, 2), (0, 2, 3)])
+    quad.visual = trimesh.visual.TextureVisuals(
+        uv=[(0, 0), (1, 0), (1, 1), (0, 1)], material=trimesh.visual.material.PBRMaterial(
+            baseColorTexture=Image.fromarray(PIXELS)))
+    beside = trimesh.Trimesh([(5, 0, 0), (6, 0, 0), (5, 1, 0)], [(0, 1, 2)],
+                             vertex_colors=[RED] * 3)
+    trimesh.Scene([quad, beside]).export(folder / 'it.glb')
+    (folder / 'mine.yaml').write_text(
+        'paths: {way: {points: [{time_s: 0, place_m: [0, 0, 0]}, {time_s: 9, place_m: [9, 0, 0]}]}}'
+        '\nobjects: [{name: it, shape: mesh, file: it.glb, path: way, place_m: [0, 0, 1]}]')
+    return Files().scene(str(folder / 'mine.yaml'))
+
+
+def test_a_mesh_has_its_picture_and_its_colours(tmp_path):
+    """Where no picture can be, small triangles have the pixel at their middle."""
+    parts = {part.picture is not None: part for part in scene_parts(scene_of(tmp_path))}
+    assert np.array_equal(parts[True].picture, PIXELS)
+    assert (parts[False].colours == RED).all() and len(parts[False].triangles) == 1
+    finer = parts[True].finer()
+    x, y = finer.triangles.mean(axis=1)[:, :2].T
+    areas = np.cross(finer.triangles[:, 1] - finer.triangles[:, 0],
+                     finer.triangles[:, 2] - finer.triangles[:, 0])[:, 2]
+    assert (areas > 0.0).all() and areas.sum() == pytest.approx(2.0 * 6.0)
+    expected = PIXELS[3 - (y / 0.5).astype(int), (x / 0.5).astype(int)]
+    assert (finer.colours == expected[:, None]).all()

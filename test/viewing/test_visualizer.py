@@ -27,6 +27,7 @@ from px4_sim_ros.cli import visualizer
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.scene.moving import axes_at
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.ros.framework.session import message_class
 from px4_sim_ros.ros.nodes.visualizer import TfBroadcaster, VisualizerNode
@@ -248,6 +249,21 @@ def test_with_robot_state_publisher_only_the_vehicle_moves(configuration, contex
     assert parents == {ODOM_FRAME: WORLD_FRAME, BODY_FRAME: ODOM_FRAME}
     assert 'robot_description' not in node.out
     node.destroy_node()
+
+
+def test_paths_of_a_scene_are_frames(context, tf2):
+    """Of the one that publishes where the vehicle is."""
+    its = load_configuration(None, {'': {'scene': 'moving_deck'}})
+    (x, y, z), _ = axes_at(its.scene, 'ship', 40_000)
+    for node in StillNode(its, context), StillBroadcaster({'': its, 'other': its}, context):
+        node.receive('ground_truth/pose', pose(0.04, (1.0, 2.0, 3.0)))
+        if isinstance(node, StillNode):
+            node.show()
+        ship, = (t for message in node.published('/tf') for t in message.transforms
+                 if t.child_frame_id == 'path_ship')
+        at = ship.transform.translation
+        assert ship.header.frame_id == WORLD_FRAME and (at.x, at.y, at.z) == (x, y, z)
+        node.destroy_node()
 
 
 def test_the_broadcaster_has_a_transform_for_each_pose(configuration, context, tf2):

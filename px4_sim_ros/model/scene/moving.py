@@ -99,15 +99,20 @@ def _fastest_m_s(path: Path, reach_m: float) -> float:
     return speed + of(path.heave_m) + turning * reach_m
 
 
+def axes_at(scene: Scene, path: str, time_us: int) -> tuple[Vector, Quaternion]:
+    """Return where the axes of a path are at a time (ENU, m), and their attitude."""
+    paths = paths_of(scene)
+    begin, (roll, pitch, yaw), _, _ = path_motion(
+        paths, int(scene.kept['begins'][[*scene.paths].index(path)]), float(time_us))
+    return begin, mounting_rotation((math.degrees(roll), math.degrees(pitch), math.degrees(yaw)))
+
+
 def placed(scene: Scene, its: SceneObject, time_us: int) -> tuple[Vector, Quaternion]:
     """Return where the middle of an object is at a time (ENU, m), and its attitude."""
     place, attitude = its.place_m, mounting_rotation(its.roll_pitch_yaw_deg)
     if not its.path:
         return place, attitude
-    paths = paths_of(scene)
-    begin, (roll, pitch, yaw), _, _ = path_motion(
-        paths, int(scene.kept['begins'][[*scene.paths].index(its.path)]), float(time_us))
-    turn = mounting_rotation((math.degrees(roll), math.degrees(pitch), math.degrees(yaw)))
+    begin, turn = axes_at(scene, its.path, time_us)
     return total(begin, to_world(matrix(turn), place)), multiply(turn, attitude)
 
 

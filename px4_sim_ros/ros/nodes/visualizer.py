@@ -25,6 +25,7 @@ from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.scene.moving import axes_at
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import leaving
 from px4_sim_ros.process.signals import Stop
@@ -42,7 +43,7 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_links, wheel_links
 from px4_sim_ros.viewing.markers import Beam, Fix, FlownPath, Markers, RotorAngles, Scene
-from px4_sim_ros.viewing.scenery import scene_markers
+from px4_sim_ros.viewing.scenery import path_frame, scene_markers
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
 
 
@@ -63,6 +64,7 @@ class TfBroadcaster(Node):
         except ImportError:
             raise ParameterError(
                 'tf2_msgs is not installed; it comes with an installed ROS 2') from None
+        self._configurations = configurations
         fixed = [_prefixed(link, vehicle) for vehicle, its in configurations.items()
                  for link in (Link(ODOM_FRAME, WORLD_FRAME), *sensor_links(its))]
         self._fixed = self.create_publisher(
@@ -75,14 +77,23 @@ class TfBroadcaster(Node):
                 functools.partial(self._on_pose, vehicle), qos.LOOP)
 
     def _on_pose(self, vehicle: str, pose: PoseStamped) -> None:
-        link = Link(BODY_FRAME, ODOM_FRAME, *pose_values(pose))
-        self._moving.publish(self._kind(transforms=[
-            transform(_prefixed(link, vehicle), stamp_us(pose.header.stamp))]))
+        time_us = stamp_us(pose.header.stamp)
+        links = [_prefixed(Link(BODY_FRAME, ODOM_FRAME, *pose_values(pose)), vehicle)]
+        if vehicle == next(iter(self._configurations)):       # all are in one scene
+            links += path_links(self._configurations[vehicle], time_us)
+        self._moving.publish(self._kind(transforms=[transform(link, time_us) for link in links]))
 
 
 def _prefixed(link: Link, vehicle: str) -> Link:
     parent = link.parent if link.parent == WORLD_FRAME else qualified(vehicle, link.parent)
     return link._replace(frame=qualified(vehicle, link.frame), parent=parent)
+
+
+def path_links(configuration: Configuration, time_us: int) -> list[Link]:
+    """Return where the axes of a scene's paths are at a time."""
+    scene = configuration.scene
+    return [] if scene is None else [
+        Link(path_frame(name), WORLD_FRAME, *axes_at(scene, name, time_us)) for name in scene.paths]
 
 
 def pose_values(pose: PoseStamped) -> tuple[Vector, Quaternion]:
@@ -261,7 +272,8 @@ class VisualizerNode(Node):
         position_m = self._scene.position_enu_m
         assert position_m is not None, 'a pose has come'
         links = [] if self._has_tf else [
-            Link(BODY_FRAME, ODOM_FRAME, position_m, self._scene.attitude)]
+            Link(BODY_FRAME, ODOM_FRAME, position_m, self._scene.attitude),
+            *path_links(self._configuration, time_us)]
         if not self._only_vehicle:
             vehicle, scene = self._configuration.vehicle, self._scene
             links += [rotor_link(vehicle, i, angle)
