@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of the documents: graph, scene, a flight in Rerun, its report, a campaign.
+"""Makes the pictures of the documents: graph, scenes, vehicles, flights and their pages.
 
 `make pictures` runs it. It flies, so the pictures show what the code does now. It needs the
 package rerun-sdk, and two programs: `chromium`, and `xvfb-run` with a software Vulkan (on Debian:
@@ -23,14 +23,27 @@ import numpy as np
 import rerun
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
+from transforms3d.euler import quat2euler
 
+from px4_sim_ros.model.environment.ground import LEVEL
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.rotation import matrix, multiply, to_world, total
+from px4_sim_ros.model.scene.colours import Eye
+from px4_sim_ros.model.scene.rays import Pose
+from px4_sim_ros.model.scene.scene import Scene
+from px4_sim_ros.model.sensors.mounting import mounting_rotation
+from px4_sim_ros.model.sensors.scanning import PinholeParameters
 from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
 from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
 from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.spec.files import Files
+from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.step import graph
+from px4_sim_ros.viewing.links import rotor_link, servo_links, wheel_links
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rerun_stream import blueprint
+from px4_sim_ros.viewing.shapes import Kind, vehicle_shapes
 
 _FOLDER = pathlib.Path(__file__).resolve().parent / 'pictures'
 # A flight with something to see, up to the third corner of the square.
@@ -213,6 +226,58 @@ def draw_scene(path: pathlib.Path, scratch: pathlib.Path) -> None:
     shrink(scratch / 'seen.png', path)
 
 
+# Where each is seen from, east, north and up in m; how far to the left of east, and down, deg.
+_FROM = {
+    'street': ((-2, -28, 7), 92, 10), 'forest': ((-25, -25, 3), 45, 4),
+    'warehouse': ((-9, -17, 9), 60, 24), 'hills': ((-95, -70, 32), 38, 14),
+    'canyon': ((-62, -30, 45), 27, 24), 'landing_pad': ((0.8, 0.5, 1.8), 34, 32),
+    'moving_deck': ((10, -12, 7), 45, 15), 'traffic': ((2, -38, 18), 53, 18)}
+
+
+def look(scene: Scene, place: Vector, left_deg: float, down_deg: float, width: int) -> np.ndarray:
+    """Return the image of a camera after 20 s; three quarters as high as wide."""
+    slopes = PinholeParameters(width=width, height=width * 3 // 4).slopes
+    eye = Eye(scene, LEVEL, slopes / np.linalg.norm(slopes, axis=1)[:, None], 1000.0, 1.0, 32)
+    eye.look(Pose(place, matrix(mounting_rotation((0.0, down_deg, left_deg))),
+                  time_us=20_000_000))
+    return eye.image.reshape(width * 3 // 4, width, 3)
+
+
+def draw_scenes(path: pathlib.Path) -> None:
+    """Draw the scenes of the package."""
+    tiles = [look(Files().scene(name), *seen, 320) for name, seen in _FROM.items()]
+    Image.fromarray(np.vstack([np.hstack(tiles[i:i + 4]) for i in (0, 4)])).save(path, quality=80)
+
+
+def draw_vehicles(path: pathlib.Path) -> None:
+    """Draw the vehicles of the package side by side, as viewers show them."""
+    objects: list[dict[str, typing.Any]] = []
+    names = sorted(file.stem for file in (config_directory() / 'vehicles').glob('*.yaml'))
+    for i, name in enumerate(names):
+        vehicle = Files().vehicle(name)
+        links = {link.frame: link for link in (
+            *(rotor_link(vehicle, k) for k in range(len(vehicle.rotors))),
+            *servo_links(vehicle), *wheel_links(vehicle))}
+        middle = 2.4 * (i // 5), -2.4 * (i % 5), -min(z for _, _, z in vehicle.all_points_m)
+        for shape in vehicle_shapes(vehicle):
+            place, attitude, frame = shape.position_m, shape.attitude, shape.frame
+            while link := links.get(frame):
+                place = total(link.position_m, to_world(matrix(link.attitude), place))
+                attitude, frame = multiply(link.attitude, attitude), link.parent
+            x, _, z = shape.size_m
+            size: dict[str, typing.Any] = {
+                Kind.BOX: {'size_m': [*shape.size_m]}, Kind.SPHERE: {'radius_m': 0.5 * x},
+                Kind.CYLINDER: {'radius_m': 0.5 * x, 'height_m': z}}[shape.kind]
+            if shape.colour[3] == 1.0:
+                objects.append({
+                    'name': f'{name}_{shape.name}', 'shape': shape.kind.value, **size,
+                    'place_m': [*total(place, middle)], 'colour': [*shape.colour[:3]],
+                    'roll_pitch_yaw_deg': [*np.degrees(quat2euler(attitude))]})
+    scene = Scene.from_mapping('vehicles', 'vehicles', {'objects': objects})
+    image = look(scene, (-4.5, -4.8, 3.6), 0.0, 34.0, 1280)
+    Image.fromarray(image[300:640]).save(path, quality=80)
+
+
 def fly_campaign(folder: pathlib.Path, *more: str) -> pathlib.Path:
     """Fly the campaign of docs/campaigns.md, which takes some minutes; return its page."""
     subprocess.run(
@@ -244,9 +309,11 @@ def shrink(source: pathlib.Path, path: pathlib.Path) -> None:
 def main() -> int:
     """Make all pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--only', choices=('graph', 'scene', 'flight', 'report', 'campaign'))
+    parser.add_argument('--only', choices=(
+        'graph', 'scene', 'scenes', 'flight', 'report', 'fleet', 'campaign'))
     only = parser.parse_args().only
-    needed = {'graph': (), 'scene': (), 'flight': ('xvfb-run',), None: ('xvfb-run', 'chromium')}
+    needed = {'graph': (), 'scene': (), 'scenes': (), 'flight': ('xvfb-run',),
+              None: ('xvfb-run', 'chromium')}
     for program in needed.get(only, ('chromium',)):
         if shutil.which(program) is None:
             print(f'pictures: the program {program} is not installed', file=sys.stderr)
@@ -256,11 +323,22 @@ def main() -> int:
         draw_graph(_FOLDER / 'graph.svg')
     if only == 'graph':
         return 0
+    if only in (None, 'scenes'):
+        draw_scenes(_FOLDER / 'scenes.jpg')
+        draw_vehicles(_FOLDER / 'vehicles.jpg')
+    if only == 'scenes':
+        return 0
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         if only in (None, 'scene'):
             draw_scene(_FOLDER / 'scene.png', scratch)
         if only == 'scene':
+            return 0
+        if only in (None, 'fleet'):
+            subprocess.run([sys.executable, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--fleet',
+                            'collision', '--report', scratch / 'fleet.html'], check=True)
+            draw_page(scratch / 'fleet.html', _FOLDER / 'fleet.png', scratch, 1100)
+        if only == 'fleet':
             return 0
         if only in (None, 'campaign'):
             draw_page(

@@ -17,10 +17,10 @@ SHOWN = sorted({
 LARGEST_BYTES = 500_000
 
 
-def test_there_are_pictures_of_graph_scene_flight_report_campaign_and_learning():
+def test_all_pictures_are_shown():
     assert {path.name for path in SHOWN} == {
         'graph.svg', 'scene.png', 'flight.png', 'report.png', 'campaign.png', 'campaign_px4.png',
-        'learning.png'}
+        'learning.png', 'scenes.jpg', 'vehicles.jpg', 'fleet.png'}
 
 
 @pytest.mark.parametrize('path', SHOWN, ids=lambda path: path.name)
