@@ -75,9 +75,10 @@ def test_its_class_is_short():
 
 
 @pytest.mark.process
-def test_it_flies_in_all_modes_and_is_replayed(folder, instance):
+@IN_MODES
+def test_it_flies_in_all_modes_and_is_replayed(modes, folder, instance):
     bags, compared = flown_in_modes(
-        folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml')
+        folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml', modes=modes)
     assert all(found.topics['sun'].equal > 100 for found in compared)
     version = bags['core'].run.versions['block sun_sensor']
     assert re.fullmatch('sun_sensor.py:SunSensor [0-9a-f]{16}', version)
@@ -143,7 +144,8 @@ def test_parameters_and_faults_reach_it_in_all_modes(modes, folder, instance):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize('mode', ['composed', 'separate'])
+@pytest.mark.parametrize('mode', [
+    'composed', pytest.param('separate', marks=pytest.mark.long)])
 def test_it_is_stopped_and_started_as_a_sensor_is(mode, folder, instance, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / 'hold.yaml').write_text(

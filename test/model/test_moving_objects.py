@@ -347,10 +347,10 @@ def voyage():
                         as_mesh(SHEET | {'name': 'bump', 'place_m': [-1.2, 0, 0.1]}))
     vehicle = load_vehicle('rover_ackermann')
     dynamics = build(vehicle, environment, ground=True, start_east_m=0.3)
-    dynamics.state[2] += 0.4
+    dynamics.state[2] += 0.05
     rays = Rays(environment.scene, Ground(), np.array([[1.0, 0.0, 0.0], [0.6, 0.0, -0.8]]), 50.0, 1)
     controls, found = vehicle.references((0.5, 0.3, *[0.0] * 14), armed=True), []
-    for _ in range(120):
+    for _ in range(60):
         truth = dynamics.step(controls)
         met = rays.cast(Pose((-2.0, 0.1, 3.0), (1, 0, 0, 0, 1, 0, 0, 0, 1),
                              time_us=truth.time_us), 2, 0.1)
