@@ -18,7 +18,6 @@ from px4_sim_ros.link.hil.sectors import sector_messages
 from px4_sim_ros.model.environment.geodesy import (
     GeodeticPosition,
     about_up,
-    middle_of,
     place_in,
 )
 from px4_sim_ros.model.frames import flu_to_frd
@@ -135,10 +134,9 @@ class HilFrames:
         self._further = list(enumerate(itertools.zip_longest(
             further_imus, further_magnetometers, fillvalue=''), 1))
         encoder = self._encoder = HilEncoder(world.atmosphere())
-        self._local_frame = world.local_frame()
-        self.altitudes_m = self._local_frame.origin.ellipsoid_altitude_m, world.geoid_height_m
+        self.local_frame = world.local_frame()
+        self.altitudes_m = self.local_frame.origin.ellipsoid_altitude_m, world.geoid_height_m
         """Of the origin of the world, and of the geoid, over the ellipsoid."""
-        self._square: tuple[float, ...] = ()
         self._groups = {
             name: sensor for kind, sensor in (
                 ('mag', 'magnetometer'), ('baro', 'barometer'), ('airspeed', 'airspeed'))
@@ -302,17 +300,11 @@ class HilFrames:
         if truth is None:
             return
         east, north, up = truth.position_enu
-        latitude, longitude, half = place_in(self.square_at(east, north), east, north)
+        latitude, longitude, half = place_in(self.local_frame.square_at(east, north), east, north)
         truth = truth._replace(attitude=multiply(about_up(half), truth.attitude))
         origin, geoid_height_m = self.altitudes_m
         self._late_frames['truth'].put(truth.time_us, self._encoder.truth(
             truth, GeodeticPosition(latitude, longitude, origin + up), geoid_height_m))
-
-    def square_at(self, east_m: float, north_m: float) -> tuple[float, ...]:
-        """Return the square of the map around a place: see `LocalFrame.square_at`."""
-        if self._square[:2] != middle_of(east_m, north_m):
-            self._square = self._local_frame.square_at(east_m, north_m)
-        return self._square
 
     def _with_late_groups(self, time_us: int, inputs: Inputs) -> dict[str, typing.Any]:
         """Return inputs with what arrives now in the place of what was measured now."""

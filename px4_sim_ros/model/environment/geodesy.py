@@ -18,7 +18,8 @@ _SEMI_MAJOR_AXIS_M = 6378137.0
 _SEMI_MINOR_AXIS_M = _SEMI_MAJOR_AXIS_M * (1.0 - 1.0 / 298.257223563)
 
 _SHORT_WAY_DEG = 1e-4
-_SQUARE_M = 128.0
+# Of the map, within which places are interpolated, and up to which latitude that is exact.
+_SQUARE_M, _HIGHEST_DEG = 128.0, 80.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +78,23 @@ class LocalFrame:
         x, y, z = vector_map
         return cosine * x - sine * y, cosine * y + sine * x, z
 
+    def fix_at(self, position_enu: Vector, velocity_map: Vector) -> tuple[
+            GeodeticPosition, Vector]:
+        """Return the WGS-84 position of a local one, and a velocity there in east, north and up.
+
+        From the square of the map around it: a sensor that measures often has no time for PROJ.
+        """
+        east, north, up = position_enu
+        square = self.square_at(east, north)
+        if not abs(square[2]) < _HIGHEST_DEG:
+            place = self.to_geodetic(position_enu)
+            return place, self.turned_to_place(place, velocity_map)
+        latitude, longitude, half = place_in(square, east, north)
+        sine, cosine = math.sin(2.0 * half), math.cos(2.0 * half)
+        x, y, z = velocity_map
+        return (GeodeticPosition(latitude, longitude, self.origin.ellipsoid_altitude_m + up),
+                (cosine * x - sine * y, cosine * y + sine * x, z))
+
     def half_turn_at(self, place: GeodeticPosition) -> float:
         """Return half the angle by which `turned_to_place` turns, rad."""
         return 0.5 * math.atan2(*self._north_at(place))
@@ -98,19 +116,7 @@ class LocalFrame:
             middles of its sides, from west to east and there from south to north: latitude (deg),
             longitude (deg), `half_turn_at` (rad)
         """
-        east, north = middle_of(east_m, north_m)
-        numbers = [east, north]
-        longitude = 0.0
-        for x in (0.0, -0.5, 0.5):
-            for y in (0.0, -0.5, 0.5):
-                place = self.to_geodetic((east + x * _SQUARE_M, north + y * _SQUARE_M, 0.0))
-                if len(numbers) == 2:
-                    longitude = place.longitude_deg
-                numbers += [
-                    place.latitude_deg,
-                    longitude + math.remainder(place.longitude_deg - longitude, 360.0),
-                    self.half_turn_at(place)]
-        return tuple(numbers)
+        return _square(self, *middle_of(east_m, north_m))
 
     @functools.cached_property
     def _projection(self) -> pyproj.Proj:
@@ -130,6 +136,22 @@ def middle_of(east_m: float, north_m: float) -> tuple[float, float]:
     """Return the middle of the square of the map that a place is in, m."""
     return (math.floor(east_m / _SQUARE_M + 0.5) * _SQUARE_M,
             math.floor(north_m / _SQUARE_M + 0.5) * _SQUARE_M)
+
+
+@functools.lru_cache(maxsize=16)
+def _square(frame: LocalFrame, east_m: float, north_m: float) -> tuple[float, ...]:
+    numbers = [east_m, north_m]
+    longitude = 0.0
+    for x in (0.0, -0.5, 0.5):
+        for y in (0.0, -0.5, 0.5):
+            place = frame.to_geodetic((east_m + x * _SQUARE_M, north_m + y * _SQUARE_M, 0.0))
+            if len(numbers) == 2:
+                longitude = place.longitude_deg
+            numbers += [
+                place.latitude_deg,
+                longitude + math.remainder(place.longitude_deg - longitude, 360.0),
+                frame.half_turn_at(place)]
+    return tuple(numbers)
 
 
 def place_in(square: typing.Any, east_m: float, north_m: float) -> tuple[float, float, float]:

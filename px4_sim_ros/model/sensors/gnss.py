@@ -157,16 +157,15 @@ class Gnss:
         has_fix = sky.has_fix and not lost
         wider, higher = sky.growth
         if has_fix or self._last is None:
-            place = self._frame.to_geodetic((
+            place, velocity = self._frame.fix_at((
                 east + p.horizontal_error_m * wider * e,
                 north + p.horizontal_error_m * wider * n,
                 up + p.vertical_error_m * higher * u,
-            ))
+            ), velocity)
             self._last = GnssMeasurement(
                 truth.time_us, place, vector(
                     v + p.velocity_noise_m_s * growth * k for v, growth, k in zip(
-                        self._frame.turned_to_place(place, velocity), (wider, wider, higher),
-                        noise)),
+                        velocity, (wider, wider, higher), noise)),
                 p.reported_horizontal_accuracy_m * wider,
                 p.reported_vertical_accuracy_m * higher,
                 self._fix_type if has_fix else FixType.NONE)
