@@ -21,8 +21,10 @@ from px4_sim_ros.flight.core_recorder import CoreRecorder
 from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.link.hil import block, burst_code
+from px4_sim_ros.link.hil.battery_link import PAYLOAD_PORT
 from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US
 from px4_sim_ros.link.hil.server import port_of
+from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.model.body.motion_memory import VX, X, Z
 from px4_sim_ros.model.scenario.situation import MOTION, NUMBERS, AutopilotState, Situation
 from px4_sim_ros.model.sensors.gnss import Gnss
@@ -34,7 +36,8 @@ from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 
 STEP_US, END_US = 4000, 2_000_000
-HIL_SENSOR, HIL_STATE = ((number).to_bytes(3, 'little') for number in (107, 115))
+HIL_SENSOR, HIL_STATE, BATTERY_STATUS = (
+    (number).to_bytes(3, 'little') for number in (107, 115, 147))
 SOON = 1000.0       # times real time: as fast as possible, but each step has its time
 
 
@@ -94,6 +97,8 @@ def flown(instance, speed_factor=0.0, answered=answer, folder=None, end_us=END_U
           at_end=lambda world: None, **changes):
     """Return frames, fingerprint, the first gap, and the share of steps in compiled code.
 
+    Behind the frames is what came for the battery.
+
     :param folder: it is recorded there
     """
     shared = {'': {}, 'manager': {'speed_factor': speed_factor},
@@ -111,7 +116,9 @@ def flown(instance, speed_factor=0.0, answered=answer, folder=None, end_us=END_U
             stop.set()
         return answered(time_us)
 
-    with contextlib.closing(CoreWorld([VehicleSetup(configuration)], recorder=recorder)) as world:
+    with contextlib.closing(CoreWorld(
+            [VehicleSetup(configuration)], recorder=recorder)) as world, bound_socket(
+                'UDP', LOCAL, PAYLOAD_PORT + instance) as payload:
         world._clock.limit(end_us)
         with contextlib.closing(Listener(port_of(instance))) as autopilot:
             autopilot.start(last_answer)
@@ -122,6 +129,10 @@ def flown(instance, speed_factor=0.0, answered=answer, folder=None, end_us=END_U
             bridge = world._first.bridge
             at_end(world)
             world.close()
+        payload.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                autopilot.frames.append(payload.recv(1024))
         return (autopilot.frames, status.fingerprint, status.gap,
                 bridge.steps_ahead / status.steps)
 
@@ -147,6 +158,8 @@ def test_it_is_the_same_flight_with_the_same_frames(share, changes, instance, tm
     one_by_one = flown(instance, SOON, folder=tmp_path / 'one_by_one', **changes)
     assert [pair for pair in zip(ahead[0], one_by_one[0]) if pair[0] != pair[1]][:1] == []
     assert ahead[:2] == one_by_one[:2]
+    batteries = [frame for frame in ahead[0] if frame[7:10] == BATTERY_STATUS]
+    assert len(batteries) == 4 * (not changes.get('', {}).get('vehicle', '').startswith('rover'))
     assert ahead[2] == one_by_one[2] == ''
     assert ahead[3] >= share and one_by_one[3] == 0
     assert recorded(tmp_path / 'ahead') == recorded(tmp_path / 'one_by_one')

@@ -69,7 +69,6 @@ class HilBlock(Block):
         self._hil_frames = HilFrames(configuration)
         self._bursts: Bursts | None = None
         self.steps_ahead = 0                # that compiled code has taken
-        self._battery_period_us = configuration.world.periods_us['battery']
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._begins_again = hil.on_waiting == 'begin_again'
         self._link: _Link | None = None
@@ -201,10 +200,10 @@ class HilBlock(Block):
         link = self.link
         if self._bursts is None:
             from px4_sim_ros.link.hil.burst import Bursts
-            self._bursts = Bursts(self._hil_frames, self.configuration, link.server, link.lockstep,
-                                  self.hearer)
-        if not self.has_autopilot:             # which looks at no battery and no truth
-            until_us = min(until_us, link.battery.next_us(time_us, self._battery_period_us))
+            # An autopilot in this process looks at no battery.
+            self._bursts = Bursts(
+                self._hil_frames, self.configuration, link.server, link.lockstep, self.hearer,
+                None if self.has_autopilot else link.battery)
         return self._bursts.prepare(time_us, slots, until_us, values)
 
     def run_ahead(self, steps: int, blocks: typing.Sequence[HilBlock]) -> list[Burst]:

@@ -27,6 +27,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.link.hil import burst_code as code
+from px4_sim_ros.link.hil.battery_link import BatteryLink
 from px4_sim_ros.link.hil.codec import ActuatorControls
 from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US, HilFrames
 from px4_sim_ros.link.hil.link_state import HilParameters
@@ -62,7 +63,7 @@ _NS_PER_S = 1e9
 # Of wall time, for a reply while other processes want the cores; else awake.
 _LONGEST_SLEEP_NS, _AWAKE_NS = 20_000_000, round(AWAKE_S * _NS_PER_S)
 # Of wall time: no service, signal or publication waits longer for steps that are taken at once.
-_LONGEST_BURST_NS = 20_000_000
+_LONGEST_BURST_NS = 30_000_000
 _UNKNOWN = AutopilotState()
 _NO_NOISE = np.zeros((1, 6))
 
@@ -261,9 +262,9 @@ class Bursts:
 
     def __init__(
         self, frames: HilFrames, configuration: BlockConfiguration[HilParameters],
-        server: HilServer, lockstep: Lockstep, hearer: Hearer | None,
+        server: HilServer, lockstep: Lockstep, hearer: Hearer | None, battery: BatteryLink | None,
     ) -> None:
-        self._hearer = hearer
+        self._hearer, self._battery_link = hearer, battery
         self._frames, self._server, self._lockstep = frames, server, lockstep
         self._name = configuration.name
         self._vehicle, self.step_us = configuration.vehicle, configuration.world.step_us
@@ -490,6 +491,8 @@ class Bursts:
         n[code.FIELD_US], n[code.PRESSURE_US] = (
             periods_us.get(kind, 0) for kind in (Magnetometer, Barometer))
         n[code.BATTERY_US] = motion.battery_period_us if self._vehicle.battery is not None else 0
+        if not n[code.BATTERY_US]:
+            self._battery_link = None
         # Where the noise of each is next.
         self._places = [code.ACCEL_AT, code.GYRO_AT, code.SHAKING_AT, *(
             {Magnetometer: code.FIELD_AT, Barometer: code.PRESSURE_AT}[kind] for kind in models)]
@@ -528,7 +531,7 @@ class Bursts:
             arrays.out[:len(prefix)] = np.frombuffer(prefix, np.uint8)
         n[code.TRUTH_US] = TRUTH_PERIOD_US if self._lockstep.wants_truth else 0
         if n[code.TRUTH_US] or n[code.HAS_TRUTH]:
-            arrays.reals[code.SQUARE:] = self._frames.square_at(
+            arrays.reals[code.SQUARE:] = self._frames.local_frame.square_at(
                 *arrays.memory[self._state_at + X:self._state_at + Z].tolist())
         wind, battery = values.get('wind'), values.get('battery_state')
         self._battery, self._values = battery, dict(values)        # as those that are called know
@@ -538,9 +541,11 @@ class Bursts:
         self.called, self.given_values = [], {
             name: values[name] for slot in self._called_before_us
             for name in slot.outputs if name in values}
-        self._calls_us = self._next_call_us(time_us)
-        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us))
+        self._calls_us, self._serves_us = self._next_call_us(time_us), self._next_serve_us(time_us)
+        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us, self._serves_us))
         n[code.BEFORE_US] = -1 if given.within is None else given.acts_us[given.within]
+        if given.within is not None:
+            self._let_idle(self._pilot_of(given.within))
         is_awake = self._server.waits_awake
         n[code.SLEEPS] = not is_awake
         n[code.UNTIL_NS] = time.monotonic_ns() + _LONGEST_BURST_NS
@@ -563,6 +568,12 @@ class Bursts:
             *(max(acts_us[slot], next_due_us(time_us + before_us, slot.period_us)) - before_us
               for slot, before_us in self._called_before_us.items()),
             self._frames.frame_arrival_us(), sys.maxsize)
+
+    def _next_serve_us(self, time_us: int) -> float:
+        """Return when the state of the battery is sent after a time."""
+        if self._battery_link is None:
+            return math.inf
+        return self._battery_link.next_us(time_us, self.numbers[code.BATTERY_US])
 
     def _when_called(self, act: typing.Callable[[int], bool], time_us: int) -> bool:
         """Let one act at a time; return whether the steps end there, as after an error."""
@@ -590,11 +601,16 @@ class Bursts:
         if n[code.SOCKET] == code.HERE:
             self._server.begin_steps(time_us)          # its commands arrive before the step
         n[code.BEFORE_US] = pilot.next_act_us(time_us + self.step_us)
+        self._let_idle(pilot)
         state = outputs.get(AUTOPILOT_STATE, self._states[-1][1])
         if state is not self._states[-1][1]:
             self._states.append((n[code.BEGUN] - 1, state))
         return not pilot.acts_within or (
             self._scenario is not None and not self._scenario.is_quiet(state))
+
+    def _let_idle(self, pilot: PilotBlock) -> None:
+        n = self.numbers
+        n[code.PILOT], n[code.IDLE_US], n[code.PILOT_US] = pilot.idles(self.faults)
 
     def state_after(self, step: int) -> AutopilotState:
         """Return the state of the autopilot after a step, as the pilot knows it."""
@@ -625,7 +641,12 @@ class Bursts:
         if time_us == self._calls_us:
             self._let_blocks_act(time_us)
             self._calls_us = self._next_call_us(time_us)
-        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us))
+        if self._battery_link is not None and time_us == self._serves_us:
+            row = self.arrays.rows[n[code.BEGUN] - 1, :self._size]
+            self._battery_link.send(
+                self._dynamics.battery_of(row, time_us), self._server.peer_host)
+            self._serves_us = self._next_serve_us(time_us)
+        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us, self._serves_us))
         return False
 
     def _let_blocks_act(self, time_us: int) -> None:

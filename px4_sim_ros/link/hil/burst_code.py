@@ -81,13 +81,16 @@ acted that ends them, and the frames of that step are still to be sent."""
  # what changes: the time of the step that waits for its reply, those before and after whose frames
  # Python is called, and bytes that come before the next frames,
  TIME_US, BEFORE_US, CALL_US, LATE_BYTES,
+ # of the pilot, which is called before: its socket, up to when it acts only if something has come
+ # there, and in which period,
+ PILOT, IDLE_US, PILOT_US,
  # and what is found: the steps that were begun, how it has ended, bytes of the last frames, those
  # of them that were sent, bytes that were read and not used, whether the last reply that was used
  # is armed and the last one, the groups of the last HIL_SENSOR, whether the true motion is before
  # it (at first: before that of the first step), when the last frames were sent, how long replies
  # were waited for, and how long the models took.
  BEGUN, ENDED, LENGTH, SENT, UNREAD, IS_ARMED, IS_NEXT_ARMED, GROUPS, HAS_TRUTH, SENT_NS,
- WAITED_NS, MODELS_NS, NUMBERS) = range(46)
+ WAITED_NS, MODELS_NS, NUMBERS) = range(49)
 HERE = -1
 """Instead of a socket: the autopilot is in this process."""
 UNHEARD = -1
@@ -697,8 +700,12 @@ def _fly(numba: typing.Any) -> typing.Any:
         numbers[MODELS_NS] += now_ns(spec) - since
         if step + 1 == count and numbers[HOLDS_LAST]:
             return DONE
-        if numbers[TIME_US] == numbers[BEFORE_US] and call(calls[8], (numbers[TIME_US],)):
-            return STOPPED
+        if numbers[TIME_US] == numbers[BEFORE_US]:
+            if numbers[TIME_US] < numbers[IDLE_US] and receive(
+                    numbers[PILOT], 0, 0, _LOOK | _DO_NOT_WAIT) < 0:
+                numbers[BEFORE_US] += numbers[PILOT_US]
+            elif call(calls[8], (numbers[TIME_US],)):
+                return STOPPED
         if not send_frames(
                 numbers, spec, calls, values, time_us, felt, field_t, pressure_pa, out):
             return UNSENT

@@ -197,14 +197,29 @@ class PilotBlock(Block):
         if self._is_over and not self._has_faults:
             return _NEVER_US
         next_us = next_due_us(due_us - 1, _PERIOD_US)
-        if not self.autopilot_is_here or self._wakes_s is None or (
-                self._pilot is None or self._pilot.link.has_come):
+        if not self.autopilot_is_here or self._pilot is None or self._pilot.link.has_come:
             return next_us
+        return max(next_us, self._wakes_us())
+
+    def _wakes_us(self) -> int:
+        """Return when its course continues although the autopilot says nothing; 0: at any time."""
+        if self._wakes_s is None:
+            return 0
         if self._wakes_s == math.inf:
             return _NEVER_US
-        next_us = max(next_us, next_due_us(int(self._wakes_s * US_PER_S) - 2, _PERIOD_US))
+        wakes_us = next_due_us(int(self._wakes_s * US_PER_S) - 2, _PERIOD_US)
         # As the course compares times: a product may be a hair off.
-        return next_us if next_us / US_PER_S >= self._wakes_s else next_us + _PERIOD_US
+        return wakes_us if wakes_us / US_PER_S >= self._wakes_s else wakes_us + _PERIOD_US
+
+    def idles(self, faults: Faults) -> tuple[int, int, int]:
+        """Return the number of its socket, up to when it acts only if something has come there.
+
+        Last is the period, in us, in which it looks.
+        """
+        assert self._pilot is not None, 'reset comes before the first step'
+        link = self._pilot.link
+        is_idle = not (faults or self._is_over or self._requests.are_open or link.has_to_ask)
+        return link.number, self._wakes_us() if is_idle else 0, _PERIOD_US
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Continue the mission; return nothing, or hold the step when it is over."""

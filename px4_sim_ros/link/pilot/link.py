@@ -150,9 +150,9 @@ class PilotLink:
         self._own = bytes([self.system_id, _AUTOPILOT])        # as in the header of a frame
         self.ignored = 0                 # datagrams that were not from its autopilot
         self.remark = ''       # of the first of them
-        self._has_to_ask = instance >= INSTANCES_WITH_PILOT_PORT
+        self.has_to_ask = instance >= INSTANCES_WITH_PILOT_PORT
         # Of the autopilot; None until it has sent something, unless it has to be asked for that.
-        self._address = autopilot if self._has_to_ask else None
+        self._address = autopilot if self.has_to_ask else None
         self._received_s = time.monotonic()
         self._next_heartbeat_s = 0.0
         # By the id in a frame: what reads it, and takes its values in the order of the wire.
@@ -237,6 +237,11 @@ class PilotLink:
             self._socket.sendto(b'\0', self._address)
 
     @property
+    def number(self) -> int:
+        """The number of its socket."""
+        return self._socket.fileno()
+
+    @property
     def has_come(self) -> bool:
         """Whether a datagram waits to be taken in."""
         return bool(self._poll.poll(0))
@@ -305,7 +310,7 @@ class PilotLink:
                 self._address, has_come = sender, True
                 if frames := frames_of(bytes(self._buffer[:size]), self._wanted):
                     self._received.append(frames)
-        if self._has_to_ask and not has_come:
+        if self.has_to_ask and not has_come:
             self.wake_receiver()
 
     def _ignore(self, sender: tuple[str, int]) -> None:

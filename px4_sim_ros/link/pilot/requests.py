@@ -68,6 +68,11 @@ class Requests:
         self._waiting: list[_Request] = []
         self._answers: list[Answer] = []
 
+    @property
+    def are_open(self) -> bool:
+        """Whether an answer is awaited."""
+        return bool(self._waiting or self._answers)
+
     def ask(self, fault: Fault, time_us: int) -> None:
         """Send what an action that has just begun asks for, if it does."""
         link, action = self._link, fault.action
