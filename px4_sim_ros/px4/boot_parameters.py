@@ -39,6 +39,7 @@ _REWORKED: dict[str, typing.Callable[[float], dict[str, float]]] = {
         'MC_AIRMODE_LIM': float(value > 0), 'MC_AIRMODE_YAW': float(value == 2)},
     'FW_ARSP_MODE': lambda value: {'FW_USE_AIRSPD': float(not value)},
     'MPC_LAND_RC_HELP': lambda value: {'MPC_AUTO_NUDGING': 2.0 * bool(value)},
+    'SIM_BAT_ENABLE': lambda value: {} if value else {'SIM_BAT_DRAIN': 0.0},
     'MNT_RANGE_PITCH': lambda value: {
         'MNT_MAX_PITCH': 0.5 * value, 'MNT_MIN_PITCH': -0.5 * value}}
 # Not in each release, nor in each build: that is said, or is no matter where nothing is to be on.

@@ -29,11 +29,11 @@ from px4_sim_ros.step.graph import COMMAND
 # PX4's link for a ground station; all instances send there.
 GCS_PORT = 14550
 # Not about us: SITL asks for a device and for parameters of modules that some builds leave out, and
-# its logger has room for 255 topics, of which a VTOL has more. `poll timeout` is a second of wall
-# time without a frame, as on a machine where the world has to wait for others;
-# `test_px4_faults.py` says where it must not be.
+# its logger has room for 255 topics, of which a VTOL has more; before it is ready 1.18 says that it
+# does not know its heading. `poll timeout` is a second of wall time without a frame, as where the
+# world has to wait for others; `test_px4_faults.py` says where it must not be.
 KNOWN = re.compile(r'/dev/led0|Parameter (IMU_GYRO_FFT_EN|UXRCE_DDS_[A-Z_]+) not found'
-                   r'|\[logger\] Too many subscriptions|poll timeout')
+                   r'|\[logger\] Too many subscriptions|no heading reference|poll timeout')
 COMPLAINT = re.compile(r'WARN|ERROR|TIMEOUT|STALE')
 
 

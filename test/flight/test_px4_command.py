@@ -260,7 +260,7 @@ V1_17 = {'EKF2_GPS_DELAY': 'Float', 'EKF2_GPS_POS_X': 'Float', 'COM_RC_OVERRIDE'
          'COM_TAKEOFF_ACT': 'Int32', 'MPC_XY_P': 'Float', 'CAL_ACC0_ID': 'Int32',
          'SIM_BAT_ENABLE': 'Int32', 'MC_AIRMODE': 'Int32'}
 V1_18 = {'SENS_GPS0_DELAY': 'Int32', 'SENS_GPS1_DELAY': 'Int32', 'SENS_GPS0_OFFX': 'Float',
-         'MAN_OVERRIDE_SPD': 'Float', 'MPC_XY_P': 'Float', 'SIM_BAT_ENABLE': 'Int32',
+         'MAN_OVERRIDE_SPD': 'Float', 'MPC_XY_P': 'Float', 'SIM_BAT_DRAIN': 'Float',
          'MC_AIRMODE_LIM': 'Float', 'MC_AIRMODE_YAW': 'Int32', 'MPC_AUTO_NUDGING': 'Int32',
          'MNT_MAX_PITCH': 'Float', 'MNT_MIN_PITCH': 'Float'}
 
@@ -286,9 +286,11 @@ def begun_with(tmp_path, monkeypatch):
         scenario.write_text(json.dumps({'px4': asked}))
         found, remarks = boot_parameters.environment(
             Px4(extras.parent.parent), load_vehicle('iris'), Files().scenario(str(scenario)))
-        return {name.removeprefix('PX4_PARAM_'): text for name, text in found.items()
-                if name.startswith('PX4_PARAM_') and name not in (      # those of the Iris
-                    'PX4_PARAM_SIM_BAT_ENABLE', 'PX4_PARAM_MPC_THR_HOVER')}, remarks
+        found = {name.removeprefix('PX4_PARAM_'): text for name, text in found.items()
+                 if name.startswith('PX4_PARAM_')}
+        del found['MPC_THR_HOVER']                              # of the Iris, which has a battery
+        assert found.pop(next(name for name in types if name.startswith('SIM_BAT_'))) == '0'
+        return found, remarks
     yield environment
     boot_parameters._types.cache_clear()
 

@@ -24,8 +24,9 @@ from report_flights import fly as fly_script
 
 from px4_sim_ros.flight.ros_world import start_graph
 from px4_sim_ros.link.fields import heartbeat
+from px4_sim_ros.link.xrce.agent import Agent
 from px4_sim_ros.px4.shared_core import shared_core_of
-from px4_sim_ros.px4.sitl import Px4
+from px4_sim_ros.px4.sitl import AGENT_PORT, Px4
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.fleet_description import describe, write_run_files
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -309,35 +310,48 @@ def test_px4_with_another_schedule_is_not_called_repeatable(fly):
     assert summary['not_repeatable_because'] == 'PX4 does not run with the schedule repeatable'
 
 
+def ground_station():
+    """Return what sends a HEARTBEAT to PX4, as QGroundControl does, and every how many seconds."""
+    mav = mavlink.MAVLink(None, srcSystem=255, srcComponent=190)
+    own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    return own, 0.5, lambda: own.sendto(
+        heartbeat(mav, mavlink.MAV_TYPE_GCS), ('127.0.0.1', 18570 + PX4_INSTANCE))
+
+
+def agent():
+    """Return what answers PX4's uXRCE-DDS client by the wall clock, as eProsima's agent does."""
+    own = Agent(AGENT_PORT + PX4_INSTANCE)
+    own.expect(PX4_INSTANCE)
+    return own, 0.001, lambda: own.take(PX4_INSTANCE)
+
+
 @pytest.mark.process
 @pytest.mark.px4
 @NEEDS_FIFO
-def test_a_ground_station_that_connects_is_noticed(fly):
+@pytest.mark.parametrize('other, said', [
+    (ground_station, 'MAVLink system 255 talks to the autopilot as well'),
+    (agent, 'a Micro XRCE-DDS agent has connected PX4 to ROS 2')])
+def test_a_program_that_connects_to_px4_is_noticed(fly, monkeypatch, other, said):
+    monkeypatch.setenv('PX4_UXRCE_DDS_PORT', str(AGENT_PORT + PX4_INSTANCE))
+    monkeypatch.setenv('PX4_PARAM_UXRCE_DDS_SYNCT', '0')
+    own, period_s, act = other()
     over = threading.Event()
-    with ground_station(18570 + PX4_INSTANCE, over):
-        summary = fly('--mode', 'core', '--px4-schedule', 'repeatable', autopilot='px4',
-                      instance=PX4_INSTANCE)
-    assert re.fullmatch(r't = \d+\.\d+ s: MAVLink system 255 talks to the autopilot as well',
-                        summary['not_repeatable_because'])
 
+    def go_on():
+        while not over.wait(period_s):
+            act()
 
-@contextlib.contextmanager
-def ground_station(port, over):
-    """Send a HEARTBEAT to a port of PX4 twice a second, as QGroundControl does."""
-    mav = mavlink.MAVLink(None, srcSystem=255, srcComponent=190)
-
-    def send():
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-            while not over.wait(0.5):
-                own.sendto(heartbeat(mav, mavlink.MAV_TYPE_GCS), ('127.0.0.1', port))
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    thread = threading.Thread(target=go_on)
+    with contextlib.closing(own):
+        thread.start()
+        try:
+            summary = fly('--mode', 'core', '--px4-schedule', 'repeatable', autopilot='px4',
+                          instance=PX4_INSTANCE)
+        finally:
+            over.set()
+            thread.join()
+    assert not summary['repeatable']
+    assert re.fullmatch(rf't = \d+\.\d+ s: {said}', summary['not_repeatable_because'])
 
 
 # A recording that is flown again.
