@@ -234,7 +234,9 @@ _FROM = {
     'moving_deck': ((10, -12, 7), 45, 15), 'traffic': ((2, -38, 18), 53, 18)}
 
 
-def look(scene: Scene, place: Vector, left_deg: float, down_deg: float, width: int) -> np.ndarray:
+def look(
+    scene: Scene | None, place: Vector, left_deg: float, down_deg: float, width: int,
+) -> np.ndarray:
     """Return the image of a camera after 20 s; three quarters as high as wide."""
     slopes = PinholeParameters(width=width, height=width * 3 // 4).slopes
     eye = Eye(scene, LEVEL, slopes / np.linalg.norm(slopes, axis=1)[:, None], 1000.0, 1.0, 32)
@@ -265,12 +267,12 @@ def draw_vehicles(path: pathlib.Path) -> None:
                 place = total(link.position_m, to_world(matrix(link.attitude), place))
                 attitude, frame = multiply(link.attitude, attitude), link.parent
             x, _, z = shape.size_m
-            size: dict[str, typing.Any] = {
+            sizes: dict[Kind, dict[str, typing.Any]] = {
                 Kind.BOX: {'size_m': [*shape.size_m]}, Kind.SPHERE: {'radius_m': 0.5 * x},
-                Kind.CYLINDER: {'radius_m': 0.5 * x, 'height_m': z}}[shape.kind]
+                Kind.CYLINDER: {'radius_m': 0.5 * x, 'height_m': z}}
             if shape.colour[3] == 1.0:
                 objects.append({
-                    'name': f'{name}_{shape.name}', 'shape': shape.kind.value, **size,
+                    'name': f'{name}_{shape.name}', 'shape': shape.kind.value, **sizes[shape.kind],
                     'place_m': [*total(place, middle)], 'colour': [*shape.colour[:3]],
                     'roll_pitch_yaw_deg': [*np.degrees(quat2euler(attitude))]})
     scene = Scene.from_mapping('vehicles', 'vehicles', {'objects': objects})

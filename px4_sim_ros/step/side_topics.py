@@ -88,7 +88,8 @@ JOINTS = SideTopic(
     'joint_states with angles of the rotors a hundred times slower than they turn')
 DESCRIPTION = SideTopic(
     'robot_description', 'std_msgs/msg/String', 'the vehicle as URDF', latched=True)
-TF = SideTopic('/tf', 'tf2_msgs/msg/TFMessage', 'base_link in odom, all that turns in base_link')
+TF = SideTopic('/tf', 'tf2_msgs/msg/TFMessage',
+               'base_link in odom, all that turns in base_link, paths of a scene in map')
 TF_STATIC = SideTopic(
     '/tf_static', 'tf2_msgs/msg/TFMessage', 'odom in map, sensors in base_link', latched=True)
 

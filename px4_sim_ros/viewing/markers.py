@@ -8,7 +8,6 @@ import math
 import typing
 
 from geometry_msgs.msg import Point
-from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from px4_sim_ros.messages.stamps import in_frame, set_stamp
@@ -19,7 +18,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.spec.configuration import Configuration
 from px4_sim_ros.viewing.links import IDENTITY, beams
-from px4_sim_ros.viewing.scenery import moving_shapes, shape_markers
+from px4_sim_ros.viewing.scenery import moving_shapes, new_marker, shape_markers
 from px4_sim_ros.viewing.shapes import Colour, rotor_colour
 
 _FIRST_SPACING_M = 0.05
@@ -249,7 +248,8 @@ class Markers:
         length_m = scene.beam.range_m if has_echo else scene.beam.max_range_m
         start = total(position, to_world(rotation, mount_m))
         end = total(start, to_world(rotation, scaled(length_m, direction)))
-        marker = _marker(RANGE, 0, Marker.LINE_LIST, BEAM_COLOUR if has_echo else NO_ECHO_COLOUR)
+        marker = new_marker(
+            RANGE, 0, Marker.LINE_LIST, BEAM_COLOUR if has_echo else NO_ECHO_COLOUR)
         marker.scale.x = _BEAM_M
         marker.points = [_point(start), _point(end)]
         return marker
@@ -279,17 +279,10 @@ def _accuracy(scene: Scene) -> Marker:
 
 
 def _text(scene: Scene, position: Vector) -> Marker:
-    marker = _marker(TEXT, 0, Marker.TEXT_VIEW_FACING, _TEXT_COLOUR)
+    marker = new_marker(TEXT, 0, Marker.TEXT_VIEW_FACING, _TEXT_COLOUR)
     _place(marker, total(position, (0.0, 0.0, _TEXT_ABOVE_M)))
     marker.scale.z = _TEXT_HEIGHT_M
     marker.text = scene.text()
-    return marker
-
-
-def _marker(namespace: str, number: int, kind: int, colour: Colour) -> Marker:
-    marker = Marker(ns=namespace, id=number, type=kind, color=ColorRGBA(
-        **dict(zip('rgba', colour))))
-    marker.pose.orientation.w = 1.0
     return marker
 
 
@@ -298,7 +291,7 @@ def _deleted(namespace: str, number: int = 0) -> Marker:
 
 
 def _arrow(namespace: str, number: int, start: Vector, end: Vector, colour: Colour) -> Marker:
-    marker = _marker(namespace, number, Marker.ARROW, colour)
+    marker = new_marker(namespace, number, Marker.ARROW, colour)
     # With two points these are the diameters of shaft and head.
     marker.scale.x, marker.scale.y = 0.03, 0.06
     marker.points = [_point(start), _point(end)]
@@ -306,7 +299,7 @@ def _arrow(namespace: str, number: int, start: Vector, end: Vector, colour: Colo
 
 
 def _sphere(namespace: str, position: Vector, size_m: Vector, colour: Colour) -> Marker:
-    marker = _marker(namespace, 0, Marker.SPHERE, colour)
+    marker = new_marker(namespace, 0, Marker.SPHERE, colour)
     _place(marker, position)
     marker.scale.x, marker.scale.y, marker.scale.z = size_m
     return marker

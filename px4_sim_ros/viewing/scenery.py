@@ -162,8 +162,8 @@ def scene_markers(scene: Scene | None) -> MarkerArray:
         part = whole.finer()
         one = (part.colours == part.colours[0, 0]).all()
         colour = part.colours[0, 0] / 255.0 if one else (1.0, 1.0, 1.0)
-        marker = _marker('ground' if part.name == 'ground' else 'meshes', i, Marker.TRIANGLE_LIST,
-                         (*map(float, colour), 1.0))
+        marker = new_marker('ground' if part.name == 'ground' else 'meshes', i,
+                            Marker.TRIANGLE_LIST, (*map(float, colour), 1.0))
         marker.points = [Point(x=x, y=y, z=z)
                          for x, y, z in part.triangles.reshape(-1, 3).tolist()]
         if not one:
@@ -179,7 +179,7 @@ def shape_markers(namespace: str, shapes: typing.Sequence[Shape]) -> list[Marker
     """Return a marker of each shape."""
     markers = []
     for i, shape in enumerate(shapes):
-        marker = _marker(namespace, i, _MARKERS[shape.kind], shape.colour)
+        marker = new_marker(namespace, i, _MARKERS[shape.kind], shape.colour)
         p, q, s = marker.pose.position, marker.pose.orientation, marker.scale
         p.x, p.y, p.z = shape.position_m
         q.w, q.x, q.y, q.z = shape.attitude
@@ -188,7 +188,10 @@ def shape_markers(namespace: str, shapes: typing.Sequence[Shape]) -> list[Marker
     return markers
 
 
-def _marker(namespace: str, number: int, kind: int, colour: tuple[float, ...]) -> Marker:
+def new_marker(
+    namespace: str, number: int, kind: int, colour: tuple[float, ...],
+) -> Marker:
+    """Return a marker in `map`, of size 1."""
     marker: Marker = in_frame(Marker(ns=namespace, id=number, type=kind), WORLD_FRAME)
     marker.color = ColorRGBA(**dict(zip('rgba', colour)))
     marker.pose.orientation.w = 1.0
