@@ -261,10 +261,12 @@ class Px4Process(Child):
             (folder / CONSOLE).symlink_to(self._memory / CONSOLE)      # where a user looks for it
         where = self._memory or folder
         self._goes_first = px4.repeats
+        self._guard = _guard(self._memory, folder)
         # Without its link it keeps the core to itself: so it may never come to ending in order.
         super().__init__('PX4', px4.command(instance), folder=where, log=where / CONSOLE,
                          environment=environment, last_signal='KILL' if px4.repeats else 'TERM')
-        self._guard = _guard(self.pid, self._memory, folder)
+        self._guard.stdin.write(f'{self.pid}\n'.encode())
+        self._guard.stdin.flush()
 
     @property
     def was_killed(self) -> bool:
@@ -328,23 +330,23 @@ class Px4Process(Child):
             shutil.rmtree(memory)
 
 
-# Waits until the process that has started it writes a line; if that is killed before, it does what
-# `Px4Process.kill` would have done.
+# Is given the session of the PX4, and waits until the process that has started it writes a line; if
+# that is killed before, it does what `Px4Process.kill` would have done.
 _GUARD = f"""trap '' INT TERM HUP
-read -r _ && exit
-kill -KILL "-$0"
-test -z "$1" || {{ rm -f "$2/{CONSOLE}" && cp -a "$1/." "$2" && rm -rf "$1"; }}"""
+read -r session && read -r _ && exit
+test -z "$session" || kill -KILL "-$session"
+test -z "$0" || {{ rm -f "$1/{CONSOLE}" && cp -a "$0/." "$1" && rm -rf "$0"; }}"""
 
 
-def _guard(session: int, memory: pathlib.Path | None, folder: pathlib.Path) -> typing.Any:
-    """Start what ends the session of a PX4 if this process is killed.
+def _guard(memory: pathlib.Path | None, folder: pathlib.Path) -> typing.Any:
+    """Start what ends the session of a PX4 if this process is killed, before there is one.
 
     The kernel ends PX4 then, but not its start script, which is stopped while PX4 boots.
 
     :param memory: where it writes, if that is not the folder
     """
     return subprocess.Popen(
-        ['sh', '-c', _GUARD, str(session), str(memory or ''), str(folder)], stdin=subprocess.PIPE,
+        ['sh', '-c', _GUARD, str(memory or ''), str(folder)], stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 

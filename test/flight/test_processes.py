@@ -13,7 +13,6 @@ from commands import family, running, wait_gone
 from benchmarks import pilot_process
 from px4_sim_ros.link.pilot.events import Event
 from px4_sim_ros.process.children import Child, die_with_parent, own_module, stop_all
-from px4_sim_ros.px4.sitl import MEMORY
 from px4_sim_ros.spec.files import load_mission
 
 PATIENCE_S = 10.0
@@ -91,8 +90,8 @@ def test_none_begins_when_its_parent_is_gone_already():
 
 # A PX4 that boots: its start script is stopped, and would stay so.
 BOOTS = '''
-import pathlib, sys
-from px4_sim_ros.px4.sitl import Px4Process
+import os, pathlib, sys
+from px4_sim_ros.px4 import sitl
 
 class Px4:
     repeats = True
@@ -100,15 +99,24 @@ class Px4:
     def command(self, instance):
         return ['sh', '-c', "sh -c 'echo $$; kill -STOP $$' & exec sleep 1000"]
 
-Px4Process(Px4(), 0, None, pathlib.Path(sys.argv[1]))
+sitl.MEMORY = pathlib.Path(sys.argv[2])
+sitl.Px4Process(Px4(), 0, None, pathlib.Path(sys.argv[1]))
 sys.stdin.read()
 '''
 
 
-def test_a_px4_that_boots_is_ended_with_what_it_started_if_its_parent_is_killed(tmp_path):
+@pytest.fixture
+def folders(tmp_path):
+    """Return where a PX4 keeps its logs, and where it writes them meanwhile."""
+    for name in 'logs', 'memory':
+        (tmp_path / name).mkdir()
+    return tmp_path / 'logs', tmp_path / 'memory'
+
+
+def test_a_px4_that_boots_is_ended_with_what_it_started_if_its_parent_is_killed(folders):
     """Its logs are in the folder then, and nothing is in memory."""
-    before = set(MEMORY.glob('px4_sim_ros_px4_*'))
-    with running([sys.executable, '-c', BOOTS, tmp_path], stdin=subprocess.PIPE) as parent:
+    logs, memory = folders
+    with running([sys.executable, '-c', BOOTS, *folders], stdin=subprocess.PIPE) as parent:
         deadline_s = time.monotonic() + PATIENCE_S
         stopped = []
         while not stopped:
@@ -116,11 +124,21 @@ def test_a_px4_that_boots_is_ended_with_what_it_started_if_its_parent_is_killed(
             time.sleep(0.01)
             children = family(parent.pid)
             stopped = [one for one in children if one.status() == psutil.STATUS_STOPPED]
+        assert list(memory.iterdir())
         parent.kill()
         assert wait_gone(children, PATIENCE_S) == []
-    assert (tmp_path / 'px4.log').read_text() == f'{stopped[0].pid}\n'
-    assert not (tmp_path / 'px4.log').is_symlink()
-    assert set(MEMORY.glob('px4_sim_ros_px4_*')) == before
+    assert (logs / 'px4.log').read_text() == f'{stopped[0].pid}\n'
+    assert not (logs / 'px4.log').is_symlink()
+    assert not list(memory.iterdir())
+
+
+def test_nothing_is_left_if_its_parent_is_killed_as_it_starts_one(folders):
+    killed = BOOTS.replace('return [', 'os.kill(os.getpid(), 9); [')
+    assert subprocess.run([sys.executable, '-c', killed, *folders]).returncode == -9
+    deadline_s = time.monotonic() + PATIENCE_S
+    while any(list(folder.iterdir()) for folder in folders):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
 
 
 # What a pilot reports reaches the process that has started its own.
