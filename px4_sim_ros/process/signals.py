@@ -27,6 +27,8 @@ _SIGNALS = tuple(number for number in ENDING
 
 # After an interrupt that was lost: C runs on meanwhile, and may have called us for the last time.
 _AGAIN_S = 0.01
+_LONGEST_S = 1.0
+_comes_again = threading.Event()
 
 
 class Interrupted(KeyboardInterrupt):
@@ -66,11 +68,13 @@ def raise_interrupt() -> None:
         nonlocal has_come
         if not has_come:
             has_come = True
+            _comes_again.clear()
             raise Interrupted(number, come_again)      # with no name: a cycle would keep it
 
     def come_again(number: int) -> None:
         nonlocal has_come
         has_come = False
+        _comes_again.set()
         # A Thread waits until it has begun, and may be interrupted as it does.
         _thread.start_new_thread(_kill_soon, (number,))
 
@@ -93,11 +97,17 @@ def unwrapped() -> typing.Iterator[None]:
 
     That is of a RuntimeError while a class is made (3.11), of an ImportError while a module in C is
     loaded, of a SystemError where C has not seen it: their handlers would take it for a failure.
+    What fails after one was lost fails by that: numba lacks what its compiler would have handed it.
 
     :raises Interrupted: it came there
     """
     try:
-        yield
+        try:
+            yield
+        except Exception:
+            if _comes_again.is_set():
+                time.sleep(_LONGEST_S)         # until it has come, here
+            raise
     except BaseException as error:
         for its in error, error.__cause__, error.__context__:
             if isinstance(its, Interrupted):

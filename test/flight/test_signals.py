@@ -209,6 +209,9 @@ def in_an_import():
             raise ImportError('initialization failed') from error
     except ImportError:                            # the library does without it
         pass
+def in_a_callback_that_was_needed():
+    in_a_callback()
+    raise RuntimeError('no compiled object yet')
 signals.raise_interrupt()
 try:
     with signals.unwrapped():
@@ -334,7 +337,8 @@ def test_a_command_takes_an_interrupt_for_no_failure_wherever_it_came(words, tmp
 
 
 @pytest.mark.parametrize('place', ['in_a_callback', 'in_two_callbacks', 'in_a_destructor',
-                                   'in_a_look_up', 'in_an_import'])
+                                   'in_a_look_up', 'in_an_import',
+                                   'in_a_callback_that_was_needed'])
 def test_an_interrupt_that_is_lost_on_its_way_comes_again(place):
     result = ended('-c', WHERE_NOTHING_IS_PASSED_ON, place)
     assert (result.stdout, result.stderr) == ('interrupted\n', '')
