@@ -51,7 +51,7 @@ setup(
     install_requires=NEEDED if IS_WHEEL else ['setuptools'],
     # By `test` colcon knows that the tests are pytest's.
     extras_require={'rerun': ['rerun-sdk'], 'campaign': ['scipy', 'pyarrow'],
-                    'real': ['scipy', 'pyulog', 'pyarrow'],
+                    'real': ['scipy', 'pyulog'],
                     'dask': ['distributed'], 'scenes': ['pillow', 'trimesh'],
                     'gymnasium': ['gymnasium'], 'test': ['pytest'],
                     'flight': ['pytest', *NEEDED]},

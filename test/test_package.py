@@ -231,8 +231,7 @@ def test_extras_have_what_the_lists_have(given):
     assert set(extras['rerun']) == listed('rerun')
     assert set(extras['scenes']) == listed('scenes')
     assert {*extras['campaign'], *extras['dask']} == listed('campaign')
-    # Logs in Parquet files need what campaigns have for theirs.
-    assert set(extras['real']) == listed('real') | {'pyarrow'}
+    assert set(extras['real']) == listed('real')
     for path in ROOT.glob('requirements-*.txt'):
         assert path.stem.removeprefix('requirements-') in (
             'rerun', 'campaign', 'real', 'scenes', 'test', 'docs', 'pip')
