@@ -14,7 +14,7 @@ from px4_sim_ros import __version__
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.output import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
-from px4_sim_ros.model.errors import ParameterError, did_you_mean, one_line, sentence
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.process import gc_control, leaving, signals
 from px4_sim_ros.spec.resources import named_files, own_arguments
 
@@ -146,8 +146,7 @@ def _run(arguments: list[str]) -> int:
         return output.failed(options.command, error, BAD_INPUT)
     except OSError as error:
         where = f'{error.filename}: ' if error.filename else ''
-        print(one_line(f'{options.command}: {where}{sentence(error)}'), file=sys.stderr)
-        return BAD_INPUT
+        return output.failed(f'{options.command}: {where}'.removesuffix(': '), error, BAD_INPUT)
     return code
 
 

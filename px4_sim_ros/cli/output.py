@@ -20,7 +20,7 @@ import threading
 import typing
 import warnings
 
-from px4_sim_ros.model.errors import InputWarning, printable, sentence
+from px4_sim_ros.model.errors import InputWarning, one_line, printable, sentence
 from px4_sim_ros.process import atomic_write
 from px4_sim_ros.spec.resources import check_writable
 
@@ -168,7 +168,7 @@ def interrupted(command: str) -> int:
 
 def failed(command: str, error: Exception, code: int) -> int:
     """Say in one sentence why a command has failed; return its exit code."""
-    print(f'{command}: {sentence(error)}', file=sys.stderr)
+    print(one_line(f'{command}: {sentence(error)}'), file=sys.stderr)
     return code
 
 

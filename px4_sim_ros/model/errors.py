@@ -118,6 +118,13 @@ def nearest_valid(values: typing.Sequence[int]) -> str:
             f" {' and '.join(map(str, values))}")
 
 
+def why_not_imported(error: Exception) -> str:
+    """Return why code of the user cannot be imported; an error within it has its type."""
+    if isinstance(error, ImportError | OSError):
+        return sentence(error)
+    return f'{type(error).__name__}: {error}'
+
+
 def sentence(error: Exception) -> str:
     """Return the sentence of an error for the user; an OSError's is without its number.
 

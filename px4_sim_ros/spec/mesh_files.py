@@ -7,10 +7,11 @@ import contextlib
 import logging
 import pathlib
 import typing
+import warnings
 
 import numpy as np
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import InputWarning, ParameterError
 from px4_sim_ros.model.scene.scene import (
     FIRST_PIXEL,
     GAMMA,
@@ -22,6 +23,8 @@ from px4_sim_ros.model.scene.scene import (
 )
 
 _Skin = tuple[np.ndarray, np.ndarray]
+# What trimesh stumbles over in a file; the words are about its code.
+_OF_CODE = TypeError, AttributeError, LookupError
 
 
 def mesh_of(where: str, path: pathlib.Path, *, has_skin: bool) -> dict[str, typing.Any]:
@@ -35,7 +38,7 @@ def mesh_of(where: str, path: pathlib.Path, *, has_skin: bool) -> dict[str, typi
     except ImportError:
         raise ParameterError(f'{where}: the Python package trimesh is not installed; `pip install'
                              ' trimesh` installs it') from None
-    with _pictures_left_out() as left_out:
+    with _pictures_left_out(where) as left_out:
         whole = trimesh.load_scene(path, process=False)
     parts: list[typing.Any] = [
         its for its in whole.dump() if isinstance(its, trimesh.Trimesh)]
@@ -53,21 +56,25 @@ def mesh_of(where: str, path: pathlib.Path, *, has_skin: bool) -> dict[str, typi
 
 
 class _LeftOut(logging.Handler):
-    """Keeps why trimesh leaves a picture out, which it says in its log only."""
+    """Keeps why trimesh leaves a picture out, which it says in its log only; warns of the rest."""
 
-    why: str | None = None
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self._where = where
+        self.why: str | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         if 'load image' in record.msg:
-            why = str(record.exc_info[1]) if record.exc_info else record.msg
-            self.why = why.partition(' <')[0]      # where in memory it was
+            error = record.exc_info[1] if record.exc_info else record.msg
+            self.why = 'it is damaged' if isinstance(error, _OF_CODE) else (
+                str(error).partition(' <')[0])     # where in memory it was
         elif record.levelno >= logging.WARNING:
-            logging.getLogger().handle(record)
+            warnings.warn(f'{self._where}: {record.getMessage()}', InputWarning, stacklevel=2)
 
 
 @contextlib.contextmanager
-def _pictures_left_out() -> typing.Iterator[_LeftOut]:
-    log, handler = logging.getLogger('trimesh'), _LeftOut()
+def _pictures_left_out(where: str) -> typing.Iterator[_LeftOut]:
+    log, handler = logging.getLogger('trimesh'), _LeftOut(where)
     before = log.level, log.propagate
     log.addHandler(handler)
     log.setLevel(logging.DEBUG)

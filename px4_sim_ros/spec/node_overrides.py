@@ -10,7 +10,7 @@ import re
 import sys
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, why_not_imported
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block
 
@@ -56,7 +56,7 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
     except Exception as error:
         raise ParameterError(
             f'{what}: {module} cannot be imported from {os.getcwd()} or PYTHONPATH:'
-            f' {type(error).__name__}: {error}') from error
+            f' {why_not_imported(error)}') from error
     own_class = getattr(found, class_name, None)
     if own_class is None:
         raise ParameterError(f'{what}: there is no {class_name} in {found.__file__}')

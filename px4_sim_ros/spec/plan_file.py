@@ -127,7 +127,7 @@ def _add_complex(
         style = dict_of(its, content.get('TransectStyleComplexItem'))
         for i, item in enumerate(list_of(f'{its}.Items', style.get('Items'))):
             _add(f'{its}.Items[{i}]', dict_of(f'{its}.Items[{i}]', item), found, numbers)
-    elif kind in _LANDINGS:
+    elif isinstance(kind, str) and kind in _LANDINGS:
         found += _landing(owner, content, _LANDINGS[kind])
     elif kind == 'StructureScan':
         raise ParameterError(f'{owner}: StructureScan: its items are not in the file; let'

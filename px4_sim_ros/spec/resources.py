@@ -65,6 +65,15 @@ class _Loader(LOADER):  # type: ignore[misc]
         return mapping
 
 
+def _refuse_tag(loader: _Loader, node: yaml.Node) -> typing.NoReturn:
+    tag = node.tag.replace('tag:yaml.org,2002:', '!!')
+    raise yaml.constructor.ConstructorError(
+        None, None, f'the tag {tag} is not allowed', node.start_mark)
+
+
+_Loader.add_constructor(None, _refuse_tag)
+
+
 def _no_value(node: yaml.Node) -> yaml.YAMLError:
     return yaml.constructor.ConstructorError(
         None, None, f"the value is no {node.tag.rpartition(':')[2]}", node.start_mark)

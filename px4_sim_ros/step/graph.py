@@ -16,7 +16,7 @@ import pathlib
 import sys
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, shown
+from px4_sim_ros.model.errors import ParameterError, shown, why_not_imported
 from px4_sim_ros.model.timebase import instance_name, kind_and_index
 
 if typing.TYPE_CHECKING:       # a table needs neither
@@ -441,7 +441,7 @@ def own_block_class(owner: str, path: str) -> typing.Any:
         return load(path)
     except Exception as error:
         raise ParameterError(f'{owner} = {shown(path)}: cannot be imported:'
-                             f' {type(error).__name__}: {error}') from error
+                             f' {why_not_imported(error)}') from error
 
 
 def _of_file(path: str) -> typing.Any:

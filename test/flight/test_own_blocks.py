@@ -275,7 +275,7 @@ class Late(Broken):
     ('{}', r'blocks\[0\] = \{\}: must be a mapping with a class, file.py:Class or module:Class'),
     ('{class: sun_sensor}', "block sun_sensor: class = 'sun_sensor': must be file.py:Class or"),
     ("{class: 'none.py:Mine'}", r"block mine: class = '.*none.py:Mine.*: cannot be imported:"
-     ' FileNotFoundError'),
+     ' No such file or directory$'),
     ("{class: 'sun_sensor.py:Moon'}", "block moon: class = '.*: cannot be imported:"
      " AttributeError: .* has no attribute 'Moon'"),
     ("{class: 'pathlib:Path'}", 'must be a subclass of px4_sim_ros.OwnBlock'),

@@ -272,8 +272,7 @@ def test_a_line_that_is_too_deep_for_yaml_itself_is_one_sentence(tmp_path):
     ('a: !!map [1]', 'not YAML: the value is no map in "FILE", line 1, column 4'),
     ('a: 1' + '0' * 5000, 'not YAML: the value is no int in "FILE", line 1, column 4'),
     ('a: !!python/name:os.system x',
-     "not YAML: could not determine a constructor for the tag"
-     " 'tag:yaml.org,2002:python/name:os.system' in \"FILE\", line 1, column 4"),
+     'not YAML: the tag !!python/name:os.system is not allowed in "FILE", line 1, column 4'),
     ('#' * (4 * 2**20 + 1), 'must be at most 4 MiB')])
 def test_a_file_beyond_what_is_read_is_one_sentence(tmp_path, text, problem):
     file = tmp_path / 'x.yaml'

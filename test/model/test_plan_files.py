@@ -187,6 +187,9 @@ WRONG = [
     (('mission', 'items', 2, 'complexItemType'), 'StructureScan',
      'mission.items[2]: StructureScan: its items are not in the file; let QGroundControl upload it'
      ' to a vehicle, download it, and save that'),
+    (('mission', 'items', 2, 'complexItemType'), {},
+     'mission.items[2].complexItemType = {}: must be one of survey, CorridorScan,'
+     ' fwLandingPattern, vtolLandingPattern'),
     (('mission', 'items', 2, 'complexItemType'), 'orbit',
      "mission.items[2].complexItemType = 'orbit': must be one of survey, CorridorScan,"
      ' fwLandingPattern, vtolLandingPattern'),

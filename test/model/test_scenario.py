@@ -351,6 +351,7 @@ def test_without_an_end_it_is_that_of_the_mission():
     ({'actions': {'mine': 'nothing'}}, "actions.mine = 'nothing': must be module:Class"),
     ({'actions': {'mine': 'math:pi'}}, 'must be derived from'),
     ({'actions': {'mine': 'no.such:Class'}}, 'cannot be imported: No module'),
+    ({'actions': {'mine': '.none:Class'}}, 'cannot be imported: TypeError: '),
     ({'end': {}}, 'must be a mapping of at_s, or when, or both'),
     ({'seed': 1, 'mission': [{'land': {}}]}, 'must begin with take_off'),
     ({'vehicle': 7}, 'vehicle = 7: must be a text'), ({'px4': {'X': 'a'}}, 'px4.X = '),

@@ -10,7 +10,7 @@ import trimesh
 from commands import here
 from PIL import Image
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import InputWarning, ParameterError
 from px4_sim_ros.model.scene.meshes import in_world
 from px4_sim_ros.model.scene.scene import Box, Picture
 from px4_sim_ros.spec.files import Files
@@ -92,6 +92,13 @@ def test_a_mesh_of_a_file(kind, tmp_path):
     assert again.objects == scene.objects
 
 
+def test_what_is_left_out_of_a_mesh_is_told_in_a_line(tmp_path):
+    text = trimesh.exchange.stl.export_stl_ascii(trimesh.creation.box())
+    (tmp_path / 'a.stl').write_text(text.replace('normal', 'normal x', 1))
+    with pytest.warns(InputWarning, match=r"objects\[0\].file = 'a.stl': failed to .*normals$"):
+        read(tmp_path, f'objects: [{{{MESH}, file: a.stl}}]')
+
+
 @pytest.mark.parametrize('kind', ['obj', 'glb', 'ply'])
 def test_a_recording_carries_what_a_mesh_looks_like(kind, tmp_path):
     mesh = trimesh.creation.box()
@@ -125,6 +132,7 @@ def test_a_recording_carries_what_a_mesh_looks_like(kind, tmp_path):
     (f'objects: [{{{BOX}, colour: [1, 2, 0]}}]', r'colour\[1\] = 2.0: must be at least 0 and at'),
     (f'objects: [{{{BOX}, picture: tag}}]', r"\[0\].picture = 'tag': must be a mapping with a"),
     (f'objects: [{{{BOX}, picture: {{}}}}]', r'\[0\].picture = {}: must be a mapping with a file'),
+    (f'objects: [{{{BOX}, picture: }}]', r'\[0\].picture = None: must be a mapping with a file'),
     (f'objects: [{{{BOX}, picture: {{cells: 3}}}}]', r'picture.cells = 3: must be a list'),
     (f'objects: [{{{BOX}, picture: {{cells: []}}}}]', r'cells: has 0 cells: must be 1 at least'),
     (f"objects: [{{{BOX}, picture: {{cells: ['#', 'x']}}}}]", r"cells\[1\] = 'x': must be a row"),
@@ -143,6 +151,7 @@ def test_a_recording_carries_what_a_mesh_looks_like(kind, tmp_path):
     (f'objects: [{{{MESH}, file: far.stl}}]', 'file: has a corner that is not finite, or too far'),
     (f'objects: [{{{MESH}, file: many.stl}}]', 'has 300000 triangles: must be 1 at least and'),
     (f'objects: [{{{MESH}, file: bare.obj}}]', 'a picture of it cannot be read: .*lost.png.*; wi'),
+    (f'objects: [{{{MESH}, file: hurt.obj}}]', 'a picture of it cannot be read: it is damaged; wi'),
     (f'objects: [{{{MESH}, file: a.stl, skin: {{}}}}]', 'file: must be what a recording writes'),
     (f'objects: [{{{MESH}, file: a.stl, skin: {{packed: eNpjYCAMAAAkAAE=, shape: [1, 1],'
      ' packed_pixels: eNpjYGAAAAADAAE=, shape_of_pixels: [1, 1]}}]', 'a corner that is not on its'),
@@ -200,9 +209,11 @@ def test_bad_input_is_one_sentence(text, sentence, tmp_path):
     (tmp_path / 'plane.obj').write_text('v 0\nv 1\nv 2\nf 1 2 3\n')
     for name in 'bad.png', 'bad.glb':
         (tmp_path / name).write_bytes(b'no image')
-    (tmp_path / 'bare.mtl').write_text('newmtl a\nmap_Kd lost.png\n')
-    (tmp_path / 'bare.obj').write_text(
-        'mtllib bare.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n')
+    for name, material in ('bare', 'newmtl a\nmap_Kd lost.png\n'), ('hurt', 'map_Kd grey.png\n'):
+        (tmp_path / f'{name}.mtl').write_text(material)
+        (tmp_path / f'{name}.obj').write_text(
+            f'mtllib {name}.mtl\nusemtl a\n'
+            'v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n')
     for name, corners in {
             'flat': [[[0, 0, 0]] * 3], 'far': [[[1e9, 0, 0], [0, 1, 0], [0, 0, 1]]],
             'a': [[[1, 0, 0], [0, 1, 0], [0, 0, 1]]],

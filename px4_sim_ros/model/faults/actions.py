@@ -8,7 +8,12 @@ import importlib
 import os
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
+from px4_sim_ros.model.errors import (
+    ParameterError,
+    did_you_mean,
+    shown,
+    why_not_imported,
+)
 from px4_sim_ros.model.faults import air, autopilot, motion, sensors
 from px4_sim_ros.model.faults.action import Action, Fault, Faults
 
@@ -88,8 +93,9 @@ def own_action(owner: str, path: typing.Any) -> type[Action]:
     check_allowed(owner, path)
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f'{owner} = {shown(path)}: cannot be imported: {error}') from error
+    except Exception as error:         # whatever its code does
+        raise ParameterError(f'{owner} = {shown(path)}: cannot be imported:'
+                             f' {why_not_imported(error)}') from error
     if not (isinstance(found, type) and issubclass(found, Action)):
         raise ParameterError(f'{owner} = {shown(path)}: must be derived from'
                              f' {Action.__module__}:Action')

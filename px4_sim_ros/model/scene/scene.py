@@ -506,7 +506,7 @@ def _object(owner: str, entry: typing.Any) -> SceneObject:
                              f' {", ".join(OBJECTS)}')
     kind, rest = OBJECTS[shape], {key: value for key, value in entry.items() if key != 'shape'}
     more: dict[str, typing.Any] = {}
-    if kind is Box and rest.get('picture') is not None:
+    if kind is Box and 'picture' in rest:
         more['picture'] = Picture.from_mapping(f'{owner}.picture', rest.pop('picture'))
     if kind is Mesh:
         corners = more['corners'] = Corners.from_value(f'{owner}.file', rest.pop('corners', None))
