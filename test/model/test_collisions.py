@@ -11,6 +11,10 @@ from verification.plants import build, dragless_iris, reference_air
 
 from px4_sim_ros.model.collisions import Hull, contact, pushes
 from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.step.block import BlockConfiguration
+from px4_sim_ros.step.dynamics_block import DynamicsBlock
+from px4_sim_ros.step.graph import COLLISION
 
 STEP_S = 0.004
 RADII = 0.5, 0.3
@@ -229,6 +233,23 @@ def test_a_glancing_hit_spins_both_as_the_formula_says():
         one, other = pair.hulls
         for hull, radius in (one, r1), (other, r2):
             assert hull.rate_flu == pytest.approx((0.0, 0.0, -radius * tangential / i), rel=0.02)
+
+
+def test_a_recording_of_version_9_has_forces_alone_and_pushes_by_them():
+    """A block of the motion takes them, and those with a torque; once that is over it is gone."""
+    its = load_configuration(None, {'': {'collisions': True}})
+    block = DynamicsBlock(BlockConfiguration(
+        'dynamics', its.graph, its.world, its.vehicle, its.nodes['dynamics']))
+    rates, velocities = [], []
+    for push in (30.0, 0.0, 600.0), (0.0, 0.0, 0.0, 0.0, 0.0, 2.0), ():
+        block.step(block.dynamics.time_us + 4000, {COLLISION: push})
+        x = block.dynamics.state
+        rates.append(x[12])
+        velocities.append(x[3])
+    inertia_z = 1.0 / block.dynamics.hull(0.4).inverse_inertia[2]
+    assert velocities[0] > 0.5 * STEP_S * 30.0 / 1.5 and abs(rates[0]) < 1e-3
+    assert rates[1] - rates[0] == pytest.approx(STEP_S * 2.0 / inertia_z, rel=0.02)
+    assert rates[2] == pytest.approx(rates[1], rel=0.02)
 
 
 def test_a_crowd_gains_no_energy_by_friction():
