@@ -17,11 +17,12 @@ def summary(junit: str) -> str:
         outcome = next((child for child in case if child.tag in _ICONS), None)
         properties = {p.get('name'): p.get('value') for p in case.iter('property')}
         result = '✅ passed' if outcome is None else _ICONS[outcome.tag]
-        rows.append(f"| {case.get('name')} | {result} | {float(case.get('time', 0)):.1f} s"
+        name = f"{case.get('classname')}::{case.get('name')}"
+        rows.append(f"| {name} | {result} | {float(case.get('time', 0)):.1f} s"
                     f" | {properties.get('fingerprint', '')} |")
         if outcome is not None and outcome.tag != 'skipped':
             said = ''.join(case.itertext()).strip() or outcome.get('message', '')
-            failed.append(f"<details><summary>{case.get('name')}</summary>\n\n```text\n{said}\n```\n"
+            failed.append(f"<details><summary>{name}</summary>\n\n```text\n{said}\n```\n"
                           '</details>')
     head = [f"| {' | '.join(('flight', 'result', 'time', 'fingerprint'))} |",
             '| --- | --- | --- | --- |']

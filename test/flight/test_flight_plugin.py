@@ -25,7 +25,7 @@ from px4_sim_ros.px4 import sitl
 from px4_sim_ros.px4 import sitl as px4
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.spec.resources import named_files
-from px4_sim_ros.testing import artefacts, words
+from px4_sim_ros.testing import artefacts, job_summary, words
 from px4_sim_ros.testing.words import motor, sensor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -419,3 +419,14 @@ def test_the_recipe_names_inputs_of_the_action():
     assert create == '"$PYTHON" -m venv "$RUNNER_TEMP/flying"'
     assert install.endswith('install --quiet "$GITHUB_ACTION_PATH[flight]"')
     assert re.search(r'config/scenarios/(\w+).yaml', PAGE)[1] in named_files('scenarios')
+
+
+def test_the_summary_of_a_job_names_each_flight_by_its_file():
+    cases = ''.join(
+        f'<testcase classname="{name}.scenario.yaml" name="embedded" time="2.25">{more}</testcase>'
+        for name, more in (('hop', ''), ('gust', '<failure message="m">it tilts</failure>')))
+    lines = job_summary.summary(f'<testsuites>{cases}</testsuites>').splitlines()
+    assert '| hop.scenario.yaml::embedded | ✅ passed | 2.2 s |  |' in lines
+    assert '| gust.scenario.yaml::embedded | ❌ failed | 2.2 s |  |' in lines
+    assert '<details><summary>gust.scenario.yaml::embedded</summary>' in lines
+    assert 'it tilts' in lines
