@@ -365,12 +365,14 @@ def _seldom(times: np.ndarray, rows: np.ndarray, grid: np.ndarray) -> np.ndarray
 
 
 def _check(topics: Topics, times: np.ndarray, shares: np.ndarray) -> str:
-    """Return how far rebuilt motor commands are from those that were logged."""
+    """Return how far rebuilt motor commands are from those that were logged, '' without any."""
     if not topics.has('actuator_motors'):
         return ''
     fields = [f'control[{i}]' for i in range(shares.shape[1])]
     at, true = topics.samples('actuator_motors', *fields, gaps=True)
     inside = (at >= times[0]) & (at <= times[-1]) & (true > 0.05).all(axis=1)
+    if not inside.any():
+        return ''
     error = between(times, shares, at[inside]) - true[inside]
     return (f'against {int(inside.sum())} logged samples: rms'
             f' {np.sqrt(np.mean(error ** 2)):.4f}, mean {np.mean(error):+.4f}')

@@ -155,6 +155,20 @@ def test_without_an_allocation_motors_are_those_of_the_log(tmp_path):
     assert ('motor commands', 'actuator_motors, 10 Hz') in flight.facts
 
 
+def test_rebuilt_commands_are_compared_with_what_turned(tmp_path, recwarn):
+    """With all motors at half there is a figure, with all at rest there is none, and no warning."""
+    table, said = topics(), []
+    times = table['vehicle_torque_setpoint'][0]
+    for share in 0.5, 0.0:
+        table['actuator_motors'] = times, [
+            ('float', f'control[{i}]', share + 0.0 * times) for i in range(4)]
+        ulog_file.write(tmp_path / 'log.ulg', table, quad_parameters().items())
+        said.append([text for _, text in read_flight(tmp_path / 'log.ulg').facts
+                     if 'logged samples' in text])
+    assert [len(texts) for texts in said] == [1, 0] and 'nan' not in said[0][0]
+    assert not recwarn.list
+
+
 def test_a_motor_without_a_number_is_stopped(tmp_path):
     """PX4 has no number for a motor that is not there, and none for one before it is armed."""
     table = topics()
