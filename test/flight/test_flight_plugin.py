@@ -391,7 +391,8 @@ def test_the_action_flies_the_tests_of_a_repository_without_this_package(tmp_pat
     assert run('Summary').returncode == 0
     said = (tmp_path / 'summary.md').read_text()
     assert re.search(
-        r'^\| test_ground\[embedded\] \| ❌ failed \| .* s \| [0-9a-f]{16} \|$', said, re.M)
+        r'^\| flights_of_mine\.test_ground::test_ground\[embedded\] \| ❌ failed \| .* s \|'
+        r' [0-9a-f]{16} \|$', said, re.M)
     assert 'assert flight.run_for(0.1).height_m < 0' in said
     *_, artefacts = STEPS
     for name in artefacts['with']['path'].split():

@@ -11,7 +11,7 @@ import shlex
 import campaigns
 import pytest
 import yaml
-from commands import command, run, running, wait_for_line
+from commands import command, run, running, wait_for_line, write_long_hover
 from graph_processes import GraphProcesses
 from listening import listening
 from px4_flight import NEEDS_FIFO
@@ -370,8 +370,10 @@ def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
 
 
 @pytest.mark.process
-def test_a_graph_without_a_scenario_says_how_to_have_one(here, instance):
-    words = command('fly', '--mode', 'composed', '--mission', 'hover', '--instance', instance)
+def test_a_graph_without_a_scenario_says_how_to_have_one(here, instance, tmp_path):
+    mission, vehicle = write_long_hover(tmp_path, 3600.0)      # until it is stopped
+    words = command('fly', '--mode', 'composed', '--mission', mission, '--vehicle', vehicle,
+                    '--instance', instance)
     with running(words) as process:
         wait_for_line(process, 'ready to fly')
         refused = here('fault', 'motor_off', 'motor=1')

@@ -58,7 +58,7 @@ def write_scenario(folder, text):
     ('core', 'separate'), pytest.param(MODES, marks=pytest.mark.long)], ids=['two', 'all'])
 def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
     """In a push `composed` flies the same cameras and lidars over a deck, below."""
-    write_scenario(tmp_path, SCENARIO + CAMERAS)
+    write_scenario(tmp_path, SCENARIO + CAMERAS + 'end: {at_s: 6}')
     bags, compared = flown_in_modes(
         tmp_path, instance, '--scenario', 'mine.yaml', modes=modes)
     core = bags['core']
