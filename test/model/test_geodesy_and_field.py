@@ -72,6 +72,23 @@ def test_a_place_in_a_square_is_that_on_the_map(latitude, distance_m):
         assert about_up(half) == pytest.approx(about_up(frame.half_turn_at(there)), abs=1e-9)
 
 
+@pytest.mark.parametrize('latitude', [-89.9, -79.99, 0.0, 47.4, 79.99, 80.01, 88.0])
+def test_a_fix_is_that_of_the_map_at_each_latitude(latitude):
+    """Also where its squares end, and near a pole, where they are left to PROJ."""
+    frame = LocalFrame(GeodeticPosition(latitude, -179.9999, 500.0))
+    metres = math.radians(1.0) * 6.4e6
+    for angle in range(8):
+        position = 900.0 * math.cos(angle), 900.0 * math.sin(angle), 7.0
+        place, velocity = frame.fix_at(position, (3.0, -2.0, 1.0))
+        exact = frame.to_geodetic(position)
+        assert place.latitude_deg == pytest.approx(exact.latitude_deg, abs=1e-7 / metres)
+        off_deg = math.remainder(place.longitude_deg - exact.longitude_deg, 360.0)
+        assert abs(off_deg) * math.cos(math.radians(exact.latitude_deg)) < 1e-7 / metres
+        assert place.ellipsoid_altitude_m == exact.ellipsoid_altitude_m
+        assert velocity == pytest.approx(
+            frame.turned_to_place(exact, (3.0, -2.0, 1.0)), abs=1e-8)
+
+
 def test_home_is_over_the_ellipsoid_by_altitude_and_geoid(frame, world):
     """The altitude is over mean sea level."""
     assert frame.origin.ellipsoid_altitude_m == world.home_altitude_m + world.geoid_height_m

@@ -201,9 +201,10 @@ class HilBlock(Block):
         if self._bursts is None:
             from px4_sim_ros.link.hil.burst import Bursts
             # An autopilot in this process looks at no battery.
+            has_no_use = self.has_autopilot or self.configuration.vehicle.battery is None
             self._bursts = Bursts(
                 self._hil_frames, self.configuration, link.server, link.lockstep, self.hearer,
-                None if self.has_autopilot else link.battery)
+                None if has_no_use else link.battery)
         return self._bursts.prepare(time_us, slots, until_us, values)
 
     def run_ahead(self, steps: int, blocks: typing.Sequence[HilBlock]) -> list[Burst]:

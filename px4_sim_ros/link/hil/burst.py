@@ -491,8 +491,6 @@ class Bursts:
         n[code.FIELD_US], n[code.PRESSURE_US] = (
             periods_us.get(kind, 0) for kind in (Magnetometer, Barometer))
         n[code.BATTERY_US] = motion.battery_period_us if self._vehicle.battery is not None else 0
-        if not n[code.BATTERY_US]:
-            self._battery_link = None
         # Where the noise of each is next.
         self._places = [code.ACCEL_AT, code.GYRO_AT, code.SHAKING_AT, *(
             {Magnetometer: code.FIELD_AT, Barometer: code.PRESSURE_AT}[kind] for kind in models)]
@@ -542,7 +540,7 @@ class Bursts:
             name: values[name] for slot in self._called_before_us
             for name in slot.outputs if name in values}
         self._calls_us, self._serves_us = self._next_call_us(time_us), self._next_serve_us(time_us)
-        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us, self._serves_us))
+        self._set_call()
         n[code.BEFORE_US] = -1 if given.within is None else given.acts_us[given.within]
         if given.within is not None:
             self._let_idle(self._pilot_of(given.within))
@@ -574,6 +572,9 @@ class Bursts:
         if self._battery_link is None:
             return math.inf
         return self._battery_link.next_us(time_us, self.numbers[code.BATTERY_US])
+
+    def _set_call(self) -> None:
+        self.numbers[code.CALL_US] = int(min(self._calls_us, self._telemetry_us, self._serves_us))
 
     def _when_called(self, act: typing.Callable[[int], bool], time_us: int) -> bool:
         """Let one act at a time; return whether the steps end there, as after an error."""
@@ -646,7 +647,7 @@ class Bursts:
             self._battery_link.send(
                 self._dynamics.battery_of(row, time_us), self._server.peer_host)
             self._serves_us = self._next_serve_us(time_us)
-        n[code.CALL_US] = int(min(self._calls_us, self._telemetry_us, self._serves_us))
+        self._set_call()
         return False
 
     def _let_blocks_act(self, time_us: int) -> None:

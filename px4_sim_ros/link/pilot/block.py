@@ -212,9 +212,10 @@ class PilotBlock(Block):
         return wakes_us if wakes_us / US_PER_S >= self._wakes_s else wakes_us + _PERIOD_US
 
     def idles(self, faults: Faults) -> tuple[int, int, int]:
-        """Return the number of its socket, up to when it acts only if something has come there.
+        """Return the numbers with which a burst passes it while it is idle.
 
-        Last is the period, in us, in which it looks.
+        :return: the number of its socket; up to when it acts only if something has come there, us;
+            and the period in which it looks, us
         """
         assert self._pilot is not None, 'reset comes before the first step'
         link = self._pilot.link

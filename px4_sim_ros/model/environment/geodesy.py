@@ -69,14 +69,11 @@ class LocalFrame:
     def turned_from_place(self, place: GeodeticPosition, vector_enu: Vector) -> Vector:
         """Return a vector on the axes of the map that is given in east, north and up at a place."""
         sine, cosine = self._north_at(place)
-        x, y, z = vector_enu
-        return cosine * x + sine * y, cosine * y - sine * x, z
+        return _turned(-sine, cosine, vector_enu)
 
     def turned_to_place(self, place: GeodeticPosition, vector_map: Vector) -> Vector:
         """Return a vector in east, north and up at a place that is given on the axes of the map."""
-        sine, cosine = self._north_at(place)
-        x, y, z = vector_map
-        return cosine * x - sine * y, cosine * y + sine * x, z
+        return _turned(*self._north_at(place), vector_map)
 
     def fix_at(self, position_enu: Vector, velocity_map: Vector) -> tuple[
             GeodeticPosition, Vector]:
@@ -90,10 +87,8 @@ class LocalFrame:
             place = self.to_geodetic(position_enu)
             return place, self.turned_to_place(place, velocity_map)
         latitude, longitude, half = place_in(square, east, north)
-        sine, cosine = math.sin(2.0 * half), math.cos(2.0 * half)
-        x, y, z = velocity_map
         return (GeodeticPosition(latitude, longitude, self.origin.ellipsoid_altitude_m + up),
-                (cosine * x - sine * y, cosine * y + sine * x, z))
+                _turned(math.sin(2.0 * half), math.cos(2.0 * half), velocity_map))
 
     def half_turn_at(self, place: GeodeticPosition) -> float:
         """Return half the angle by which `turned_to_place` turns, rad."""
@@ -130,6 +125,12 @@ class LocalFrame:
 
 
 SQUARE_NUMBERS = 2 + 3 * 9
+
+
+def _turned(sine: float, cosine: float, vector: Vector) -> Vector:
+    """Return a vector that is turned about the vertical."""
+    x, y, z = vector
+    return cosine * x - sine * y, cosine * y + sine * x, z
 
 
 def middle_of(east_m: float, north_m: float) -> tuple[float, float]:

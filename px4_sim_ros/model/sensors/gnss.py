@@ -120,7 +120,7 @@ class Gnss:
         period_s = world.period_us(name) / US_PER_S
         self._parameters = p
         self._frame = world.local_frame()
-        self._frame.to_geodetic((0.0, 0.0, 0.0))      # loads PROJ now, and not in the flight
+        self._frame.square_at(0.0, 0.0)               # loads PROJ now, and not in the flight
         self._delay_us = exact_us(f'{name}.delay_s', p.delay_s)
         self._path = _Path(self._delay_us, p.position_m)
         self._sky = Sky(
