@@ -195,7 +195,7 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         world.wait_until_seen()
         subscriber = None
         if settings.kind.subscriber:
-            subscriber = OutsideSubscriber(folder)
+            subscriber = OutsideSubscriber(folder, settings.kind.subscriber)
             stack.callback(subscriber.close)
         autopilot = _start_autopilot(settings, vehicle, folder)
         stack.callback(autopilot.stop)

@@ -14,6 +14,8 @@ from px4_sim_ros.spec.flight_spec import MODES
 AUTOPILOTS = ('trivial', 'embedded', 'px4')
 CEILING, JMAVSIM, SIH = 'ceiling', 'jmavsim', 'sih'
 PEERS = JMAVSIM, SIH
+# It subscribes to every topic of the step, or to what viewers show, at its rates.
+SUBSCRIBERS = EVERY_TOPIC, VIEWERS = 'subscriber', 'viewers'
 # What is not ours, and flown by PX4 only.
 OTHERS = *PEERS, CEILING
 
@@ -25,7 +27,7 @@ class Kind(typing.NamedTuple):
     autopilot: str
     recorder: bool = False
     all_cores: bool = False     # PX4 runs on all cores, whatever is asked for
-    subscriber: bool = False    # another process subscribes to every topic of the step
+    subscriber: str = ''        # another process, one of SUBSCRIBERS
 
     @property
     def name(self) -> str:
@@ -33,7 +35,7 @@ class Kind(typing.NamedTuple):
         name = self.mode if self.mode in OTHERS else f'{self.mode}/{self.autopilot}'
         return (name + ('/recorder' if self.recorder else '')
                 + ('/all-cores' if self.all_cores else '')
-                + ('/subscriber' if self.subscriber else ''))
+                + (f'/{self.subscriber}' if self.subscriber else ''))
 
     @property
     def as_it_comes(self) -> Kind:
@@ -55,7 +57,8 @@ FLIGHTS = tuple(
 FLIGHTS_ON_ALL_CORES = tuple(
     Kind(mode, 'px4').as_it_comes for mode in MODES if mode != 'separate')
 FLIGHTS_WITH_SUBSCRIBER = tuple(
-    Kind('composed', autopilot, subscriber=True) for autopilot in ('trivial', 'px4'))
+    Kind('composed', autopilot, subscriber=subscriber)
+    for autopilot in ('trivial', 'px4') for subscriber in SUBSCRIBERS)
 ALL = (*CEILINGS, *PEER_KINDS, *FLIGHTS, *FLIGHTS_ON_ALL_CORES, *FLIGHTS_WITH_SUBSCRIBER)
 
 

@@ -26,7 +26,7 @@ _CORE, _COMPOSED = Kind('core', 'px4'), Kind('composed', 'px4')
 # Real-time factors that are worth comparing, besides those that each kind has in its row.
 _COMPARED = (
     (_COMPOSED, _CORE), (Kind('composed', 'trivial'), Kind('core', 'trivial')),
-    *((kind, kind._replace(subscriber=False)) for kind in FLIGHTS_WITH_SUBSCRIBER),
+    *((kind, kind._replace(subscriber='')) for kind in FLIGHTS_WITH_SUBSCRIBER),
     *((ours, Kind(peer, 'px4').as_it_comes)
       for ours in (_CORE, _COMPOSED, _CORE.as_it_comes, _COMPOSED.as_it_comes)
       for peer in (JMAVSIM, SIH)))

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A process that subscribes to every topic of the step, beside a flight that is measured."""
+"""A process that subscribes to topics of the step, beside a flight that is measured."""
 from __future__ import annotations
 
 import functools
@@ -9,24 +9,28 @@ import pathlib
 import sys
 import time
 
+from benchmarks.kinds import EVERY_TOPIC
 from px4_sim_ros.process.children import Child, own_module
 
 _MATCH_TIMEOUT_S, _LOOK_S, _STOP_TIMEOUT_S = 30.0, 0.05, 10.0
 _READY, _SPIN_S = 'ready', 0.02
+# Transforms are made from the pose, by a node that needs tf2_msgs.
+_VIEWED = 'ground_truth/pose', 'joint_states', 'imu/data_raw', 'gps/fix', 'battery_state'
 
 
 class OutsideSubscriber:
     """The process, as the benchmark sees it."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, which: str) -> None:
         """Start it, and wait until it has found who publishes.
 
         :param folder: for what it prints
+        :param which: one of SUBSCRIBERS
         :raises RuntimeError: it does not within 30 s
         """
         self._lines = folder / 'subscriber.txt'
         self._child = Child(
-            'the subscriber', own_module('benchmarks.subscriber'), log=self._lines)
+            'the subscriber', own_module('benchmarks.subscriber', which), log=self._lines)
         deadline_s = time.monotonic() + _MATCH_TIMEOUT_S
         while not self._lines.read_text(encoding='utf-8'):
             if self._child.exit_code is not None or time.monotonic() > deadline_s:
@@ -58,6 +62,8 @@ def main() -> int:
     from px4_sim_ros.spec.configuration import load_configuration
     raise_interrupt()
     topics = load_configuration(None, {}).graph.topics
+    if sys.argv[1:] != [EVERY_TOPIC]:
+        topics = {name: topics[name] for name in _VIEWED}
     counts = dict.fromkeys(topics, 0)
 
     def count(topic: str, data: bytes) -> None:

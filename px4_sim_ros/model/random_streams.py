@@ -10,7 +10,7 @@ import typing
 
 import numpy as np
 
-_BLOCK = 1024
+_BLOCK = 256
 
 
 def derived_seed(seed: int, name: str) -> int:

@@ -54,13 +54,26 @@ class OtherCores:
                 os.sched_setaffinity(self._thread, os.sched_getaffinity(self._thread) | left)
 
 
-class _Scheduling(typing.NamedTuple):
-    """How a thread was scheduled before it went to the core."""
+class Scheduling(typing.NamedTuple):
+    """How a thread is scheduled, before that is changed."""
 
     thread: int
     cores: set[int]
     policy: int
     parameters: os.sched_param
+
+    @classmethod
+    def of_caller(cls) -> Scheduling:
+        return cls(threading.get_native_id(), os.sched_getaffinity(0), os.sched_getscheduler(0),
+                   os.sched_getparam(0))
+
+    def restore(self) -> None:
+        """Schedule the thread so again, unless it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            # An ordinary user may not take this flag back (sched(7)).
+            os.sched_setscheduler(
+                self.thread, self.policy | os.SCHED_RESET_ON_FORK, self.parameters)
+            os.sched_setaffinity(self.thread, self.cores)
 
 
 def go_last(thread: int, flags: int = 0) -> None:
@@ -87,7 +100,7 @@ class SharedCore:
 
     def __init__(self, core: int) -> None:
         self._core = core
-        self._before: _Scheduling | None = None
+        self._before: Scheduling | None = None
 
     def enter(self) -> str:
         """Let the calling thread share the core, until `leave`; to be called in each step.
@@ -97,9 +110,7 @@ class SharedCore:
         if self._before is not None:
             os.sched_yield()
             return ''
-        self._before = _Scheduling(
-            threading.get_native_id(), os.sched_getaffinity(0), os.sched_getscheduler(0),
-            os.sched_getparam(0))
+        self._before = Scheduling.of_caller()
         os.sched_setaffinity(0, {self._core})
         try:
             # What this thread starts is no part of the step.
@@ -120,8 +131,4 @@ class SharedCore:
         """
         if self._before is not None:
             before, self._before = self._before, None
-            with contextlib.suppress(ProcessLookupError):       # it has ended
-                # An ordinary user may not take this flag back (sched(7)).
-                os.sched_setscheduler(
-                    before.thread, before.policy | os.SCHED_RESET_ON_FORK, before.parameters)
-                os.sched_setaffinity(before.thread, before.cores)
+            before.restore()

@@ -16,6 +16,7 @@ import rclpy
 from rclpy.duration import Duration
 from rosgraph_msgs.msg import Clock
 
+from benchmarks.kinds import EVERY_TOPIC
 from px4_sim_ros.process.children import Child, own_module
 from px4_sim_ros.ros.framework import qos
 from px4_sim_ros.spec.resources import config_directory
@@ -143,7 +144,7 @@ def test_a_message_wakes_no_further_thread_of_its_publisher(tmp_path):
     """A thread that is woken for each message takes from the step what the step is there for."""
     context = rclpy.Context()
     rclpy.init(args=[], context=context)
-    subscriber = Child('the subscriber', own_module('benchmarks.subscriber'),
+    subscriber = Child('the subscriber', own_module('benchmarks.subscriber', EVERY_TOPIC),
                        log=tmp_path / 'subscriber.txt')
     try:
         node = rclpy.create_node('publisher', context=context)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import math
+import os
 import socket
 import time
 import typing
@@ -29,6 +30,7 @@ from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.link.ports import LOCAL, PortTakenError, bound_socket
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.process import gc_control
+from px4_sim_ros.px4.shared_core import Scheduling, go_last
 
 # Wall time after which the controls that have come last answer no step.
 _SILENT_S = 0.1
@@ -145,6 +147,7 @@ class FlightController(HilServer):
         self._step_s = step_us / US_PER_S
         self._sent_s: float | None = None                # wall time of the samples sent last
         self._missed = 0
+        self._before: Scheduling | None = None           # of the thread of the step
 
     @property
     def connected(self) -> bool:
@@ -260,7 +263,7 @@ class FlightController(HilServer):
 
     def _take_controls(self, message: mavlink.MAVLink_message) -> None:
         if self._packer is None:
-            gc_control.keep()              # before it is in the air
+            self._keep_real_time()
             self._sent_s = None
             runs_s = message.time_usec / US_PER_S
             if runs_s < _COUNTED_S and (waits_s := _WAITS * runs_s) > _SHORT_S:
@@ -274,6 +277,14 @@ class FlightController(HilServer):
         elif self._controls is not None and message.time_usec > self._controls.time_usec:
             self._intervals.add(1e-3 * (message.time_usec - self._controls.time_usec))
         self._controls, self._controls_s = message, time.monotonic()
+
+    def _keep_real_time(self) -> None:
+        """Put off what holds up a step, and let the calling thread go before ordinary ones."""
+        gc_control.keep()
+        self._before = Scheduling.of_caller()
+        # Without the right to it the thread takes its turns with the others.
+        with contextlib.suppress(PermissionError):
+            go_last(0, os.SCHED_RESET_ON_FORK)
 
     def retire_client(self) -> None:
         """Answer no step until it is listened for again."""
@@ -289,6 +300,9 @@ class FlightController(HilServer):
 
     def close(self) -> None:
         """Close the line and the ports; a second time nothing happens."""
+        before, self._before = self._before, None
+        if before is not None:
+            before.restore()
         self._line.close()
         for peer in self._peers:
             peer.close()

@@ -476,7 +476,7 @@ def _level(heading_deg: float) -> Quaternion:
 def _shake(shakings: typing.Sequence[GaussMarkov], rows: np.ndarray) -> None:
     """Set the noise of each rotor's thrust in the next steps."""
     for i, shaking in enumerate(shakings):
-        rows[:, i] = [shaking.next() for _ in rows]
+        rows[:, i] = shaking.take(len(rows))
 
 
 def _shakings(

@@ -75,7 +75,7 @@ class Barometer:
         """The wander and the white noise of the samples to come, Pa."""
 
     def _fill(self, rows: np.ndarray) -> None:
-        rows[:, 0] = [self._wander.next() for _ in rows]
+        rows[:, 0] = self._wander.take(len(rows))
         rows[:, 1] = self._parameters.noise_pa * self._stream.take(len(rows))
 
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> PressureMeasurement:

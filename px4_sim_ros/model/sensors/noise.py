@@ -3,6 +3,7 @@
 """Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 
+import itertools
 import math
 import typing
 
@@ -25,6 +26,8 @@ from px4_sim_ros.model.truth import Truth
 
 # Two seconds of steps of 4 ms: steps that compiled code takes at once are not cut by their end.
 _ROWS_AHEAD = 500
+# Of a sample that Python takes: all at once may hold up a step, which is late in real time then.
+_ROWS_OF_PYTHON = 25
 
 HARMONICS = 3
 ACCELERATION, RATE = 2, 1
@@ -101,26 +104,32 @@ class NoiseRows:
         :param fill: sets the next rows
         """
         self.rows = np.empty((_ROWS_AHEAD, numbers))
-        self._fill = fill
-        self._drawn: list[list[float]] = []    # the same, for Python
-        self.at = _ROWS_AHEAD
+        self._fill, self._numbers = fill, numbers
+        # The same for Python, in one list: the collector of cycles counts lists, not numbers.
+        self._drawn: list[float] = []
+        self.at = self._end = 0
         """The row that is next; behind the last one none is drawn yet."""
 
     @property
     def left(self) -> int:
         """How many rows are drawn from `at` on: at least one."""
-        if self.at == _ROWS_AHEAD:
-            self._fill(self.rows)
-            self._drawn, self.at = [], 0
-        return _ROWS_AHEAD - self.at
+        if self.at == self._end:
+            self._draw(_ROWS_AHEAD)
+        return self._end - self.at
+
+    def _draw(self, rows: int) -> None:
+        self._fill(self.rows[:rows])
+        self._drawn, self.at, self._end = [], 0, rows
 
     def next(self) -> list[float]:
         """Return the numbers of the next sample."""
-        if self.at == _ROWS_AHEAD or not self._drawn:
-            assert self.left, 'there is always one'
-            self._drawn = self.rows.tolist()
+        if self.at == self._end:
+            self._draw(_ROWS_OF_PYTHON)
+        if not self._drawn:
+            self._drawn = self.rows.ravel().tolist()
+        begin = self.at * self._numbers
         self.at += 1
-        return self._drawn[self.at - 1]
+        return self._drawn[begin:begin + self._numbers]
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by."""
@@ -128,6 +137,13 @@ class NoiseRows:
             passed = min(samples, self.left)
             self.at += passed
             samples -= passed
+
+
+def _recurrence(value: float, decay: float, drives: np.ndarray) -> list[float]:
+    """Return the values that follow one: each is the one before times `decay`, plus its drive."""
+    following = itertools.accumulate(
+        drives.tolist(), lambda before, drive: decay * before + drive, initial=value)
+    return list(itertools.islice(following, 1, None))
 
 
 class GaussMarkov:
@@ -150,10 +166,16 @@ class GaussMarkov:
         self._value = self._decay * self._value + self._sigma * self._stream.next()
         return self._value
 
+    def take(self, periods: int) -> list[float]:
+        """Return the values of the next periods, in a tenth of the time that `next` needs."""
+        values = _recurrence(self._value, self._decay, self._sigma * self._stream.take(periods))
+        self._value = values[-1]
+        return values
+
     def skip(self, periods: int) -> None:
         """Let so many periods go by."""
-        for _ in range(periods):
-            self.next()
+        if periods:
+            self.take(periods)
 
 
 class GaussMarkovVector:
@@ -181,10 +203,19 @@ class GaussMarkovVector:
         self._value = (decay * a + sigma * n, decay * b + sigma * m, decay * c + sigma * k)
         return self._value
 
+    def take(self, periods: int) -> np.ndarray:
+        """Return the biases of the next periods: shape (periods, 3)."""
+        drives = self._sigma * self._stream.take(3 * periods).reshape(-1, 3)
+        axes = [_recurrence(value, self._decay, drives[:, i])
+                for i, value in enumerate(self._value)]
+        a, b, c = axes
+        self._value = a[-1], b[-1], c[-1]
+        return np.transpose(axes)
+
     def skip(self, periods: int) -> None:
         """Let so many periods go by."""
-        for _ in range(periods):
-            self.next()
+        if periods:
+            self.take(periods)
 
 
 class VectorNoise:
@@ -220,7 +251,7 @@ class VectorNoise:
         """Set the bias and the white noise of the next samples."""
         rows[:, :3] = self._turn_on
         if self._drift is not None:
-            rows[:, :3] += [self._drift.next() for _ in rows]
+            rows[:, :3] += self._drift.take(len(rows))
         rows[:, 3:] = self._sigma * self._stream.take(3 * len(rows)).reshape(-1, 3)
 
     def add_to(self, value: Vector) -> Vector:
