@@ -22,6 +22,7 @@ from px4_sim_ros.link.hil.line import is_line, line_of
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.pilot.link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.px4.sitl import no_priority
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.files import load_vehicle
 
@@ -405,6 +406,25 @@ def test_the_figures_of_intervals():
     histogram.add(1000.0)
     assert histogram.classes() == (
         '1:0 2:0 3:0 4:0 5:98 6:1 8:0 10:1 15:1 20:0 50:0 inf:1')
+
+
+def test_the_step_goes_before_ordinary_threads_until_the_end(controller, board, monkeypatch):
+    def policy():
+        return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+
+    def refuse(thread, flags):
+        raise PermissionError
+
+    before, may = policy(), not no_priority()
+    board.send_controls(1000, 0.5)
+    while not controller.connected:
+        controller.receive(0.01)
+    assert policy() == (os.SCHED_RR if may else before)
+    controller.close()
+    assert policy() == before
+    monkeypatch.setattr(flight_controller, 'go_last', refuse)
+    controller._keep_real_time()             # a user without the right to it
+    assert policy() == before
 
 
 def test_a_period_that_the_controller_misses_is_counted_and_said_once(controller, monkeypatch):

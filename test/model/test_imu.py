@@ -18,6 +18,7 @@ from px4_sim_ros.model.sensors.noise import (
     ACCELERATION,
     RATE,
     GaussMarkov,
+    GaussMarkovVector,
     RotorVibration,
     VectorNoise,
 )
@@ -269,6 +270,29 @@ def test_wander_is_a_gauss_markov_process():
     assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-0.5), rel=0.03)
     first = [GaussMarkov(0.7, 1e9, 1.0, NormalStream(seed, 'wander')).next() for seed in range(400)]
     assert np.std(first) == pytest.approx(0.7, rel=0.1)
+
+
+def test_many_values_at_once_are_those_of_one_after_the_other():
+    drawn, taken = (GaussMarkov(0.7, 2.0, 1.0, NormalStream(1, 'wander')) for _ in range(2))
+    assert taken.take(400) + taken.take(1) == [drawn.next() for _ in range(401)]
+    drawn, taken = (GaussMarkovVector(0.7, 2.0, 1.0, NormalStream(1, 'drift')) for _ in range(2))
+    assert [*taken.take(400).tolist(), list(taken.next())] == [
+        list(drawn.next()) for _ in range(401)]
+
+
+@pytest.mark.parametrize('compiled_at', [0, 10, 25, 40])
+def test_rows_of_noise_are_the_same_for_python_and_for_compiled_code(compiled_at):
+    """Which of both takes a sample has no say in its noise."""
+    alone, both = (VectorNoise(0.1, 0.05, 3.0, 0.2, 1.0, 5, 'imu/accel') for _ in range(2))
+    expected = [alone.add_to((0.0, 0.0, 0.0)) for _ in range(700)]
+    found = [both.add_to((0.0, 0.0, 0.0)) for _ in range(compiled_at)]
+    while len(found) < 690:
+        left = both.ahead.left
+        rows = both.ahead.rows[both.ahead.at:both.ahead.at + left]
+        found += map(tuple, (rows[:, :3] + rows[:, 3:]).tolist())
+        both.skip(left)
+    found.append(both.add_to((0.0, 0.0, 0.0)))
+    assert np.array(found[:700]) == pytest.approx(np.array(expected[:len(found)]), abs=1e-15)
 
 
 def test_turn_on_bias_is_drawn_and_added(only, world, still_truth):

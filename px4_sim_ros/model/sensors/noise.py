@@ -197,10 +197,7 @@ class GaussMarkovVector:
 
     def next(self) -> Vector:
         """Return the bias one period later."""
-        decay, sigma = self._decay, self._sigma
-        a, b, c = self._value
-        n, m, k = self._stream.next3()
-        self._value = (decay * a + sigma * n, decay * b + sigma * m, decay * c + sigma * k)
+        self.take(1)
         return self._value
 
     def take(self, periods: int) -> np.ndarray:
