@@ -10,8 +10,7 @@ from px4_sim_ros.process import blas_threads, gc_control
 blas_threads.choose()
 gc_control.hold()
 
-import sys
-
 from px4_sim_ros.cli.command_line import main
+from px4_sim_ros.process import leaving
 
-sys.exit(main())
+leaving.end(main())

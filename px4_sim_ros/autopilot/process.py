@@ -32,6 +32,7 @@ from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.process import leaving
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.spec.files import load_vehicle
 from px4_sim_ros.spec.resources import config_directory, own_arguments, read_yaml
@@ -192,4 +193,4 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    leaving.end(main())

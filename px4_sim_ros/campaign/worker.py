@@ -22,7 +22,7 @@ from px4_sim_ros.campaign.flown import KilledAutopilotError, LostRunError, fly
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.flight.instances import own_instance
 from px4_sim_ros.model.errors import ParameterError, RunError, sentence
-from px4_sim_ros.process import signals
+from px4_sim_ros.process import leaving, signals
 
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 
@@ -70,4 +70,4 @@ def main(arguments: typing.Sequence[str]) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    leaving.end(main(sys.argv[1:]))

@@ -10,22 +10,26 @@ def command_line() -> int:
     """Run `px4_sim_ros`."""
     signal_mask.block()
     from px4_sim_ros.cli.command_line import main
-    return main()
+    from px4_sim_ros.process import leaving
+    return leaving.end(main())
 
 
 def world() -> int:
     signal_mask.end_while_importing()
+    from px4_sim_ros.process import leaving
     from px4_sim_ros.ros.world import main
-    return main()
+    return leaving.end(main())
 
 
 def autopilot_supervisor() -> int:
     signal_mask.end_while_importing()
     from px4_sim_ros.launching.autopilot_supervisor import main
-    return main()
+    from px4_sim_ros.process import leaving
+    return leaving.end(main())
 
 
 def visualizer() -> int:
     signal_mask.end_while_importing()
     from px4_sim_ros.cli.visualizer import main
-    return main()
+    from px4_sim_ros.process import leaving
+    return leaving.end(main())

@@ -12,13 +12,13 @@ import hashlib
 import os
 import pathlib
 import re
-import tempfile
 import typing
-
-import llvmlite.binding as llvm
 
 from px4_sim_ros.jit.code_cache import cache_folder
 from px4_sim_ros.jit.compiled import load_compiler
+
+if typing.TYPE_CHECKING:
+    import llvmlite.binding as llvm
 
 # What a function of Numba calls when it raises, or frees an array: those here do neither.
 _OF_NUMBA = re.compile(r'^declare (?:noalias )?(\S+) @((?:numba|NRT)_\w+)\((.*?)\).*$', re.M)
@@ -46,9 +46,15 @@ def load(
     return _load(file.read_bytes())
 
 
+def _llvm() -> typing.Any:
+    import llvmlite.binding  # it takes a while, and most nodes do without
+    return llvmlite.binding
+
+
 @functools.cache
 def _processor() -> str:
     """Return a name for what this processor can do: code for one that can do more ends here."""
+    llvm = _llvm()
     can = f'{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}'
     return hashlib.sha256(can.encode()).hexdigest()[:8]
 
@@ -59,7 +65,8 @@ def _compile(make: typing.Callable[[typing.Any], tuple[typing.Any, typing.Any]])
     signature, function = make(numba)
     compiled = numba.cfunc(signature, error_model='numpy')(function)
     text = compiled.inspect_llvm().replace(compiled.native_name, _ENTRY)
-    module = llvm.parse_assembly(_OF_NUMBA.sub(_NEVER_CALLED, text) + '\ndeclare void @abort()\n')
+    module = _llvm().parse_assembly(
+        _OF_NUMBA.sub(_NEVER_CALLED, text) + '\ndeclare void @abort()\n')
     code: bytes = _machine().emit_object(module)
     return code
 
@@ -86,6 +93,7 @@ def caller(numba: typing.Any) -> typing.Any:
 
 def _keep(file: pathlib.Path, code: bytes) -> None:
     """Write a file that is there as a whole or not at all."""
+    import tempfile
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:
         new.write(code)
     os.replace(new.name, file)
@@ -93,6 +101,7 @@ def _keep(file: pathlib.Path, code: bytes) -> None:
 
 def _load(code: bytes) -> int:
     """Return the address of the function in an object file, which stays loaded."""
+    llvm = _llvm()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), _machine())
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
     engine.finalize_object()
@@ -102,6 +111,7 @@ def _load(code: bytes) -> int:
 
 
 def _machine() -> llvm.TargetMachine:
+    llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine(

@@ -185,4 +185,4 @@ def _vehicle(options: argparse.Namespace) -> VehicleSpec:
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    leaving.end(main())

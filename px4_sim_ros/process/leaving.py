@@ -7,7 +7,11 @@ and signals wait with it.
 """
 from __future__ import annotations
 
+import atexit
 import ctypes
+import os
+import sys
+import threading
 import time
 import typing
 
@@ -49,6 +53,24 @@ def run(main: typing.Callable[[], int]) -> int:
             _exit_in(_LEAVE_S, code)
         for leave in _waiting:
             leave()
+
+
+def end(code: int) -> typing.NoReturn:
+    """End this process with what Python does at its end, but for taking its objects apart.
+
+    That takes as long as a tenth of all imports, and the kernel takes back its memory anyway.
+    """
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    try:
+        for stream in sys.stdout, sys.stderr:
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        sys.exit(code)             # Python says what it cannot write
+    os._exit(code)
 
 
 def _exit_in(seconds: int, code: int) -> None:

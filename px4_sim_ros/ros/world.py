@@ -217,4 +217,4 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    leaving.end(main())

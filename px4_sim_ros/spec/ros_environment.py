@@ -3,7 +3,6 @@
 """The environment of ROS processes: how they discover each other, and with which threads."""
 from __future__ import annotations
 
-import importlib.metadata
 import os
 
 from px4_sim_ros.process import blas_threads
@@ -37,6 +36,7 @@ def ros_environment() -> dict[str, str]:
 
 def profile() -> tuple[str, str]:
     """Return the variable that names the settings of the installed Fast DDS, and their file."""
+    import importlib.metadata  # it takes a while, and processes of a graph do without
     found = [distribution.version for name in ('rclpy', 'ros-rclpy')
              for distribution in importlib.metadata.distributions(name=name)]
     is_of_jazzy = not found or int(found[0].partition('.')[0]) <= _LAST_RCLPY_OF_JAZZY

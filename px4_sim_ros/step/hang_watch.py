@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pathlib
 import sys
-import sysconfig
 import threading
 import types
 import typing
@@ -18,8 +17,6 @@ _LOOK_S = 0.125
 # Counted rather than timed, so that no block is blamed when the whole process was suspended.
 _LOOKS = 4
 _WAITS: set[types.CodeType] = set()
-# This package, Python and what is installed; `<` of what has no file.
-_NOT_OF_THE_USER = (str(pathlib.Path(__file__).parents[1]), *sysconfig.get_paths().values(), '<')
 _Function = typing.TypeVar('_Function', bound=typing.Callable[..., typing.Any])
 
 
@@ -75,7 +72,10 @@ def _is_in_step(frame: types.FrameType | None) -> bool:
 
 def _place(frame: types.FrameType | None) -> str:
     """Return where code of the user stands, as the end of a sentence; '' if none does."""
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_OF_THE_USER):
+    import sysconfig  # it takes a while, and few blocks hang
+    # This package, Python and what is installed; `<` of what has no file.
+    others = (str(pathlib.Path(__file__).parents[1]), *sysconfig.get_paths().values(), '<')
+    while frame is not None and frame.f_code.co_filename.startswith(others):
         frame = frame.f_back if frame.f_code is not Lane._step.__code__ else None
     if frame is None:
         return ''

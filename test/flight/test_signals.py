@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A signal ends a process in order, whenever it comes, with the exit code that is told."""
+import os
 import signal
 import subprocess
 import sys
@@ -297,6 +298,17 @@ owner = Owner()
 getattr(signals, sys.argv[1])()
 sys.exit(3)
 '''
+# Something is left to be done as a process ends.
+AT_THE_END = '''
+import atexit, threading, time
+from px4_sim_ros.process import leaving
+def finish():
+    time.sleep(0.1)
+    print('thread')
+threading.Thread(target=finish).start()
+atexit.register(print, 'exit')
+leaving.end(3)
+'''
 
 
 def ended(*words, **options):
@@ -396,6 +408,21 @@ def test_the_end_of_the_terminal_is_ignored_where_that_was_asked_for():
 def test_a_signal_as_python_ends_does_not_change_the_exit_code(handler):
     result = ended('-c', AS_PYTHON_ENDS, handler)
     assert (result.returncode, result.stderr) == (3, '')
+
+
+def test_what_is_left_to_be_done_at_the_end_is_done():
+    result = ended('-c', AT_THE_END)
+    assert (result.returncode, result.stdout, result.stderr) == (3, 'thread\nexit\n', '')
+
+
+def test_an_end_whose_output_cannot_be_written_is_told():
+    """By Python, with its exit code for that."""
+    code = "from px4_sim_ros.process import leaving\nprint('lost')\nleaving.end(3)"
+    environment = {k: v for k, v in os.environ.items() if k != 'PYTHONUNBUFFERED'}
+    with open('/dev/full', 'w') as full:
+        result = subprocess.run([sys.executable, '-c', code], stdout=full, env=environment,
+                                stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 120 and 'No space left on device' in result.stderr
 
 
 def test_a_world_that_makes_its_nodes_makes_no_more():

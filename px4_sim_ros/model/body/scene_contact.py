@@ -48,7 +48,6 @@ from px4_sim_ros.model.scene.moving import (
     stop_shape,
     surface_velocity,
 )
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.scene.shapes import (
     AXES,
     BOUND,
@@ -68,6 +67,9 @@ from px4_sim_ros.model.scene.shapes import (
     shape_rows,
     slab,
 )
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 _to_body = compiled(to_body)
 _to_world = compiled(to_world)

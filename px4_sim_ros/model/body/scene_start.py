@@ -25,8 +25,10 @@ from px4_sim_ros.model.scene.moving import (
     move_shapes,
     surface_velocity,
 )
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.scene.shapes import ray_to_shape
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 _UP = (0.0, 0.0, 1.0)
 _UNKNOWN = (math.nan, math.nan, math.nan)

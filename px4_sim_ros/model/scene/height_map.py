@@ -8,14 +8,17 @@ south-west and the north-east. Beyond its edges there is no ground.
 from __future__ import annotations
 
 import math
+import typing
 
 import numpy as np
 
 from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scene.meshes import mesh_numbers
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.scene.shapes import Met, overlap
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 # What the array begins with: how many rows and columns of posts there are (0: no map), where the
 # first of them is (the one in the south-west, ENU), from post to post, friction (NaN: the vehicle's

@@ -18,7 +18,6 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
 from px4_sim_ros.model.scene import shapes
 from px4_sim_ros.model.scene.moving import move_shapes, paths_of
-from px4_sim_ros.model.scene.scene import Mesh, Scene
 from px4_sim_ros.model.scene.shapes import (
     X,
     Y,
@@ -30,6 +29,9 @@ from px4_sim_ros.model.scene.shapes import (
     shapes_of,
 )
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Mesh, Scene
 
 # What each tree begins with: how many leaves and triangles there are, the row of the shape in whose
 # axes they are (-1: the world's), and how far on the next tree begins (0: there is none); then the
@@ -60,10 +62,9 @@ def mesh_numbers(scene: Scene) -> np.ndarray:
     if 'meshes' not in scene.kept:
         axes = {its.path: i for i, its in enumerate(shapes_of(scene)) if its.kind == shapes.AXES}
         rows: dict[int, list[np.ndarray]] = {}         # by their axes
-        for i, its in enumerate(scene.objects):
-            if isinstance(its, Mesh):
-                of = axes.get(its.path, -1)
-                rows.setdefault(of, []).append(_triangles(its, i, of))
+        for i, its in scene.meshes.items():
+            of = axes.get(its.path, -1)
+            rows.setdefault(of, []).append(_triangles(its, i, of))
         trees = [_tree(np.concatenate(rows[of])) for of in sorted(rows)]
         for tree in trees[:-1]:
             tree[NEXT] = len(tree)

@@ -18,11 +18,13 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import cross, matrix, multiply, to_world, total
 from px4_sim_ros.model.scene import shapes
-from px4_sim_ros.model.scene.paths import Path, Wave
-from px4_sim_ros.model.scene.scene import Mesh, Scene, SceneObject
 from px4_sim_ros.model.scene.shapes import R0, X, Y, Z, shapes_of
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.timebase import US_PER_S
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.paths import Path, Wave
+    from px4_sim_ros.model.scene.scene import Scene, SceneObject
 
 # What the array begins with: how many shapes there are, and how fast any place of them moves at
 # most (m/s). Then the shapes in the order of `shapes_of`: where its path begins (0: it stands
@@ -64,7 +66,7 @@ def paths_of(scene: Scene | None) -> np.ndarray:
         # A mesh is in a box about its place.
         reaches = [(its.path, math.hypot(*its.place_enu) + its.bound_m) for its in found] + [
             (its.path, math.hypot(*its.place_m) + math.hypot(*its.half_m))
-            for its in scene.objects if isinstance(its, Mesh)]
+            for its in scene.meshes.values()]
         fastest = max(_fastest_m_s(scene.paths[path], max(0.0, reach_m))
                       for path, reach_m in reaches if path)
         scene.kept['begins'] = np.array([begins[name] for name in scene.paths])

@@ -19,7 +19,6 @@ from px4_sim_ros.model.rotation import matrix, multiply, to_body, to_world, tota
 from px4_sim_ros.model.scene.height_map import has_map, meshes_at, ray_to_map, relief_of
 from px4_sim_ros.model.scene.meshes import ray_to_mesh
 from px4_sim_ros.model.scene.moving import move_shapes, paths_of
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.scene.shapes import (
     BOUND,
     PLANE,
@@ -33,6 +32,9 @@ from px4_sim_ros.model.scene.shapes import (
 )
 from px4_sim_ros.model.sensors.mounting import velocity_flu
 from px4_sim_ros.model.truth import Truth
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 DISTANCE, FACING = 0, 1
 """Of what a ray has met: how far it is (m), and the cosine of the angle at which it is met; without

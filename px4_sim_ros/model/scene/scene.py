@@ -433,10 +433,15 @@ class Scene:
     """What was computed of it."""
 
     @property
+    def meshes(self) -> dict[int, Mesh]:
+        """Its meshes by their numbers among the objects."""
+        return {i: its for i, its in enumerate(self.objects) if isinstance(its, Mesh)}
+
+    @property
     def has_arrays(self) -> bool:
         """Whether there is something in it that a file beside it may hold."""
-        return self.ground is not None or any(
-            isinstance(its, Mesh) or getattr(its, 'picture', None) for its in self.objects)
+        return self.ground is not None or bool(self.meshes) or any(
+            getattr(its, 'picture', None) for its in self.objects)
 
     @classmethod
     def from_mapping(cls, owner: str, name: str, content: typing.Any) -> Scene:

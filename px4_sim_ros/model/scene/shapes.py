@@ -15,8 +15,10 @@ import numpy as np
 from px4_sim_ros.jit.compiled import compiled
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import matrix, to_body, to_world
-from px4_sim_ros.model.scene.scene import Box, Cylinder, Mesh, Scene, Sphere
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 PLANE, BOX, CYLINDER, SPHERE, AXES = range(5)
 # The columns of the table, in m: kind, middle in ENU, rotation from axes of the shape into those of
@@ -29,7 +31,7 @@ PLANE, BOX, CYLINDER, SPHERE, AXES = range(5)
     COLUMNS,
 ) = range(19)
 
-_KINDS = {Box: BOX, Cylinder: CYLINDER, Sphere: SPHERE}
+_KINDS = {'box': BOX, 'cylinder': CYLINDER, 'sphere': SPHERE}
 _to_body = compiled(to_body)
 _to_world = compiled(to_world)
 
@@ -58,13 +60,13 @@ class Shape(typing.NamedTuple):
 
 def shapes_of(scene: Scene) -> list[Shape]:
     """Return the objects of a scene, but for meshes, and the axes in which meshes move."""
-    found = [Shape(_KINDS[type(its)], its.place_m, mounting_rotation(its.roll_pitch_yaw_deg),
+    found = [Shape(_KINDS[its.shape], its.place_m, mounting_rotation(its.roll_pitch_yaw_deg),
                    its.half_m, its.name, its.friction, its.path)
-             for its in scene.objects if type(its) in _KINDS]
+             for its in scene.objects if its.shape in _KINDS]
     origin = 0.0, 0.0, 0.0
     return found + [
         Shape(AXES, origin, (1.0, 0.0, 0.0, 0.0), origin, path=path) for path in dict.fromkeys(
-            its.path for its in scene.objects if isinstance(its, Mesh) and its.path)]
+            its.path for its in scene.meshes.values() if its.path)]
 
 
 def shape_rows(shapes: typing.Iterable[Shape]) -> np.ndarray:

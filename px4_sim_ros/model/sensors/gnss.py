@@ -10,7 +10,6 @@ import collections
 import dataclasses
 import enum
 import math
-import statistics
 import typing
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
@@ -18,13 +17,15 @@ from px4_sim_ros.model.frames import Vector, vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.sensors.mounting import velocity_flu
 from px4_sim_ros.model.sensors.noise import GaussMarkovVector
 from px4_sim_ros.model.sensors.sky import LARGEST_DOP, NOT_MODELLED, OPEN, Sky
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 
 class FixType(enum.IntEnum):
@@ -195,7 +196,8 @@ class _Outage:
     ) -> None:
         self._stream = stream
         self._begins_below = _quantile(-math.expm1(-rate_hz * period_s))
-        self._ends_below = _quantile(-math.expm1(-period_s / duration_s))
+        self._ends_below = _quantile(
+            -math.expm1(-period_s / duration_s)) if rate_hz else math.inf
         self._lost = False
 
     def next(self) -> bool:
@@ -208,6 +210,7 @@ class _Outage:
 def _quantile(probability: float) -> float:
     """Return the quantile of the standard normal distribution."""
     if 0.0 < probability < 1.0:
+        import statistics  # most receivers have no outages
         return statistics.NormalDist().inv_cdf(probability)
     return math.inf if probability else -math.inf
 

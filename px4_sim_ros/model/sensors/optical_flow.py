@@ -13,10 +13,12 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.scene.rays import DISTANCE, Pose, Rays
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.sensors.mounting import plane_along_m, velocity_flu
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth
 from px4_sim_ros.model.world import WorldParameters
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 _NO_FLOW = (math.nan, math.nan, 0.0)
 _AXIS: Vector = (0.0, 0.0, -1.0)

@@ -14,10 +14,12 @@ from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import cross
 from px4_sim_ros.model.scene.rays import DISTANCE, Pose, Rays
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.sensors.mounting import plane_along_m
 from px4_sim_ros.model.truth import STILL, SensorInputs, Truth, in_32_bits
 from px4_sim_ros.model.world import WorldParameters
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 # The beam in FLU. PX4 knows only such directions.
 DIRECTIONS: dict[str, Vector] = {

@@ -11,9 +11,11 @@ import numpy as np
 from px4_sim_ros.model.environment.satellites import Dilution, dilution, directions_enu
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scene.rays import DISTANCE, Pose, Rays
-from px4_sim_ros.model.scene.scene import Scene
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.world import WorldParameters
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scene.scene import Scene
 
 LARGEST_DOP = 99.99
 """What stands for an infinite one, as in the NMEA sentences of receivers."""

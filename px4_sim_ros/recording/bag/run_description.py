@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import importlib.metadata
 import pathlib
 import platform
 import sys
@@ -215,6 +214,7 @@ def _code_of(row: OwnBlockRow) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions that the numbers of a run depend on."""
+    import importlib.metadata  # it takes a while, and processes of a graph do without
     libc = ' '.join(platform.libc_ver())
     return {'px4_sim_ros': __version__, 'python': platform.python_version(),
             'machine': f'{platform.machine()} {libc}'} | {
