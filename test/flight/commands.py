@@ -63,8 +63,9 @@ def flown_in_modes(folder, instance, *words, modes=MODES):
     """
     bags, fingerprints = {}, set()
     for mode in modes:
-        flown = run('fly', '--mode', mode, *words, '--record', mode, '--instance', instance,
-                    cwd=folder)
+        start = here if mode == 'core' else run
+        flown = start('fly', '--mode', mode, *words, '--record', mode, '--instance', instance,
+                      cwd=folder)
         assert flown.returncode == 0, flown.stdout + flown.stderr
         fingerprints.add(re.search(r'^fingerprint +(\w+)', flown.stdout, re.M)[1])
         bags[mode] = BagReader(folder / mode)
@@ -76,16 +77,17 @@ def flown_in_modes(folder, instance, *words, modes=MODES):
 
 def replayed(folder, bag, *words):
     """Check that a replay gives the same bits."""
-    again = run('replay', bag, *words, cwd=folder)
+    again = here('replay', bag, *words, cwd=folder)
     assert again.returncode == 0, again.stdout + again.stderr
     assert again.stdout.endswith('common messages are bit-identical\n')
 
 
-def here(*words):
+def here(*words, cwd='.'):
     """Do the same in this process, which is faster, unless others are started by it."""
     from px4_sim_ros.cli import command_line
     printed, said = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+    with (contextlib.chdir(cwd), contextlib.redirect_stdout(printed),
+          contextlib.redirect_stderr(said)):
         try:
             code = command_line.main([str(word) for word in words])
         except SystemExit as end:       # how argparse refuses

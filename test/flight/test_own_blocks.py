@@ -74,19 +74,6 @@ def test_its_class_is_short():
     assert len(code[code.index('class '):].splitlines()) <= 30
 
 
-@pytest.mark.process
-@IN_MODES
-def test_it_flies_in_all_modes_and_is_replayed(modes, folder, instance):
-    bags, compared = flown_in_modes(
-        folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml', modes=modes)
-    assert all(found.topics['sun'].equal > 100 for found in compared)
-    version = bags['core'].run.versions['block sun_sensor']
-    assert re.fullmatch('sun_sensor.py:SunSensor [0-9a-f]{16}', version)
-    assert_replayed(folder)
-    assert_exported(folder)
-    assert (code := run('report', 'core', '-o', 'core.html', cwd=folder)).returncode == 0, code
-
-
 def assert_replayed(folder):
     allow = '--allow', 'sun_sensor.py:SunSensor'
     refused = run('replay', 'core', cwd=folder)
@@ -95,12 +82,12 @@ def assert_replayed(folder):
         f' class that you have not allowed; {" ".join(allow)} allows it\n')
     for mode in 'core', 'composed':
         replayed(folder, 'core', '--mode', mode, *allow)
-    reflown = run('refly', 'core', *allow, cwd=folder)
+    reflown = here('refly', 'core', *allow, cwd=folder)
     assert reflown.returncode == 0, reflown.stdout + reflown.stderr
 
 
 def assert_exported(folder):
-    exported = run('export', 'core', '-o', 'tables', cwd=folder)
+    exported = here('export', 'core', '-o', 'tables', cwd=folder)
     assert exported.returncode == 0, exported.stderr
     with open(folder / 'tables' / 'sun.csv') as file:
         rows = list(csv.DictReader(file))
@@ -118,13 +105,16 @@ events:
 
 @pytest.mark.process
 @IN_MODES
-def test_parameters_and_faults_reach_it_in_all_modes(modes, folder, instance):
+def test_it_flies_in_all_modes_with_parameters_and_faults_and_is_replayed(
+        modes, folder, instance):
     """The option wins over the scenario, which wins over the vehicle file."""
     (folder / 'faulty.yaml').write_text(FAULTY)
     bags, compared = flown_in_modes(
         folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'faulty.yaml',
         '--set', 'sun_sensor.noise=0.25', '--set', 'sun_sensor.azimuth_deg=90', modes=modes)
     assert all(found.topics['sun'].equal > 100 for found in compared)
+    version = bags['core'].run.versions['block sun_sensor']
+    assert re.fullmatch('sun_sensor.py:SunSensor [0-9a-f]{16}', version)
     row, = bags['core'].run.world.own_blocks
     assert row.parameters == {'noise': 0.25, 'azimuth_deg': 90.0, 'elevation_deg': ELEVATION_DEG}
     assert_exported(folder)
@@ -140,7 +130,8 @@ def test_parameters_and_faults_reach_it_in_all_modes(modes, folder, instance):
     assert len(set(within(7.45, 7.95))) == 11
     # What was measured last holds until the delay is over.
     assert len(set(within(7.95, 8.15))) == 1 and len(set(within(8.15, 8.45))) == 7
-    replayed(folder, 'core', '--allow', 'sun_sensor.py:SunSensor')
+    assert_replayed(folder)
+    assert (code := here('report', 'core', '-o', 'core.html', cwd=folder)).returncode == 0, code
 
 
 @pytest.mark.process
@@ -162,6 +153,7 @@ def test_it_is_stopped_and_started_as_a_sensor_is(mode, folder, instance, monkey
         unknown = here('sensor', 'sun_senso', 'stop')
         assert unknown.returncode == 1
         assert 'this graph has no sun_senso; did you mean sun_sensor' in unknown.stderr
+        assert here('stop').returncode == 0
         said, _ = process.communicate(timeout=100)
     assert process.returncode == 0, said
     reader = BagReader(folder / 'bag')
@@ -318,11 +310,14 @@ def test_an_error_in_it_names_it_and_the_time(name, sentence, folder, instance):
         fly(folder, instance)
 
 
+# Test_fleet_graph ends a process of a graph in separate.
 @pytest.mark.process
-def test_an_error_in_it_ends_the_graph(folder, instance):
+@pytest.mark.parametrize('mode', [
+    'composed', pytest.param('separate', marks=pytest.mark.long)])
+def test_an_error_in_it_ends_the_graph(mode, folder, instance):
     (folder / 'broken.py').write_text(BROKEN)
     write_vehicle(folder, "blocks: [{class: 'broken.py:Broken'}]\n")
-    flown = run('fly', '--mode', 'separate', '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml',
+    flown = run('fly', '--mode', mode, '--vehicle', 'mine.yaml', '--scenario', 'hop.yaml',
                 '--instance', instance, cwd=folder)
     assert flown.returncode == 1
     assert 'block broken: t = 0.100000 s: ZeroDivisionError' in flown.stderr

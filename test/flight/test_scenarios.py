@@ -43,7 +43,7 @@ FOR_PX4 = (
 # The embedded autopilot without a process of its own: the same bits, as campaigns fly them.
 IN_PROCESS = (
     '--autopilot', 'none', '--node', 'hil_bridge=px4_sim_ros.flight.direct_bridge:DirectBridge')
-# Something of each kind, in the shortest flight.
+# Something of each kind, up to the end of the last.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
     'mission': [{'take_off': {'up_m': 0.4}}, {'land': {}}],
@@ -64,7 +64,9 @@ MANY = {
         {'at_s': 2.6, 'air_density': {'share': 0.98}},
         {'at_s': 2.6, 'for_s': 0.5, 'replies_late': {'delay_s': 0.01}},
         {'at_s': 2.6, 'battery_capacity': {'share': 0.5}}],
-    'expect': [{'always': {'tilt_deg': {'below': 30}}}, {'eventually': {'flown': True}}]}
+    'expect': [{'always': {'tilt_deg': {'below': 30}}},
+               {'eventually': {'height_m': {'above': 0.3}}}],
+    'end': {'at_s': 3.3}}
 # Nobody flies, and it is over after a tenth of a second.
 GROUND = {'mission': 'none', 'end': {'at_s': 0.1}}
 
