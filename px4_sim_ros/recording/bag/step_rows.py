@@ -28,7 +28,7 @@ from px4_sim_ros.recording.bag.writer import NS_PER_US, Channel
 from px4_sim_ros.step.block import Ahead, Outputs
 from px4_sim_ros.step.graph import CLOCK, COMMAND
 
-_MOST_STEPS = 64
+_MOST_STEPS = 256
 # Numbers of a topic: when it is due, of how many messages one is recorded and how many there were;
 # its channel; where its first record is and its bytes; where its columns are in the table, how
 # many; the row of a step, counted from that of its motion; how many were laid out; and whether its
@@ -151,16 +151,17 @@ class StepRows:
         self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
     ) -> typing.Iterator[bytes]:
         """Yield the records that are made here, in the order of the file but for their heads."""
-        seen = [its.channel.seen for its in self._given]
-        for step in range(count):
-            time_us = first_us + step * step_us
-            for i, (channel, to, member, name) in enumerate(self._given):
-                if time_us % to.period_us:
-                    continue
-                seen[i] += 1
-                if channel.every and not (seen[i] - 1) % channel.every:
-                    value = members[member][1].value(name, first_row + step)
-                    yield to.encode.packer(value)(time_us, value, (0, 0, 0, 0))
+        due = []
+        for i, (channel, to, _, _) in enumerate(self._given):
+            times_us = range(first_us + -first_us % to.period_us, first_us + count * step_us,
+                             to.period_us)
+            if channel.every:
+                due += [(time_us, i) for time_us in times_us[-channel.seen % channel.every::
+                                                             channel.every]]
+        for time_us, i in sorted(due):
+            _, to, member, name = self._given[i]
+            value = members[member][1].value(name, first_row + (time_us - first_us) // step_us)
+            yield to.encode.packer(value)(time_us, value, (0, 0, 0, 0))
 
 
 # More than any place of a row.
