@@ -29,7 +29,7 @@ from px4_sim_ros.px4.installed import BINARY, FILES, build_of, px4_version
 from px4_sim_ros.px4.memory import MEMORY
 from px4_sim_ros.px4.shared_core import core_of, shared_core_of
 
-# The socket by which the programs of PX4's start script talk to their PX4.
+# The socket by which the programs of PX4's start script talk to their PX4, and its lock.
 
 _FOLDER = pathlib.Path('/tmp')
 
@@ -318,7 +318,8 @@ class Px4Process(Child):
         if self._guard.poll() is None:
             self._guard.communicate(b'\n')
         with contextlib.suppress(PermissionError):       # it had an instance that another user has
-            remove_dead_socket(self._instance)
+            if not remove_dead_socket(self._instance):
+                (_FOLDER / f'px4_lock-{self._instance}').unlink(missing_ok=True)
         if self._memory is not None:
             memory, self._memory = self._memory, None
             (self.run_folder / CONSOLE).unlink()

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A PX4 that was killed leaves a socket, which no PX4 of another user can replace."""
+"""A PX4 that was killed leaves a socket, which no PX4 of another user can replace, and a lock."""
 import os
 import pathlib
 import re
@@ -56,12 +56,16 @@ def test_that_of_another_user_is_one_sentence(path, monkeypatch):
         check_socket(3)
 
 
-def test_one_that_has_ended_leaves_none(path, tmp_path):
+def test_one_that_has_ended_leaves_nothing(path, tmp_path):
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'bin' / 'px4').symlink_to('/bin/true')
-    serve(path).close()
+    lock = tmp_path / 'px4_lock-3'
+    lock.touch()
+    with serve(path):      # another PX4 has the instance
+        Px4Process(Px4(tmp_path, 'all-cores'), 3, os.environ, tmp_path).stop()
+        assert path.exists() and lock.exists()
     Px4Process(Px4(tmp_path, 'all-cores'), 3, os.environ, tmp_path).stop()
-    assert not path.exists()
+    assert not path.exists() and not lock.exists()
 
 
 # A machine on which a repeatable PX4 may have to wait for the disk is named before the start.
