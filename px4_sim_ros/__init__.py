@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The world around a PX4 autopilot, as ROS 2 nodes in lockstep; `Flight` flies from Python.
 
-`OwnBlock` is the base of blocks of yours that are added to the step, and `Lidar`, `Lidar2d`,
-`DepthCamera` and `DepthCameraInfo` are such that come with the package.
+`OwnBlock` is the base of blocks of yours that are added to the step; `DistanceSensor`, `Lidar`,
+`Camera` and others are such that come with the package.
 """
 import typing
 
@@ -19,8 +19,8 @@ def __getattr__(name: str) -> typing.Any:
     if name == 'OwnBlock':
         from px4_sim_ros.messages.own_block import OwnBlock
         return OwnBlock
-    if name in ('Lidar', 'Lidar2d', 'DepthCamera', 'DepthCameraInfo', 'DepthScan', 'Camera',
-                'CameraCalibration', 'LabelCamera'):
+    if name in ('DistanceSensor', 'Lidar', 'Lidar2d', 'DepthCamera', 'DepthCameraInfo', 'DepthScan',
+                'Camera', 'CameraCalibration', 'LabelCamera'):
         from px4_sim_ros.messages import scene_sensors
         return getattr(scene_sensors, name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -10,22 +10,22 @@ import math
 import typing
 
 import numpy as np
-from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2, PointField
+from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2, PointField, Range
 
 from px4_sim_ros.messages.own_block import OwnBlock
-from px4_sim_ros.model.errors import ParameterError, did_you_mean, shown
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.own_blocks import OwnBlockRow
 from px4_sim_ros.model.rotation import conjugate, multiply, rotation_vector, scaled, total
 from px4_sim_ros.model.scene.colours import Eye
 from px4_sim_ros.model.scene.rays import Pose
+from px4_sim_ros.model.sensors.mounting import MountedParameters, Mounting
 from px4_sim_ros.model.sensors.scanning import (
     CameraParameters,
     ColourParameters,
     DepthScanParameters,
     LidarParameters,
-    MountedParameters,
     NoiseOfTimes,
+    RangeParameters,
     RaySensor,
     ScanParameters,
 )
@@ -64,15 +64,8 @@ class SceneSensor(OwnBlock):
         super().__init__(configuration)
         self.values: typing.Any = self.kind.from_mapping('', self.parameters)
         self._frame = self.values.frame or self._name_of_frame(configuration.name)
-        vehicle, gimbal = configuration.vehicle, self.values.gimbal
-        names = [servo.name for servo in vehicle.servos]
-        for axis, name in zip(('roll', 'pitch', 'yaw'), gimbal):
-            if name and name not in names:
-                raise ParameterError(
-                    f'block {configuration.name}: gimbal_{axis} = {shown(name)}: must be a servo of'
-                    f' {vehicle.name}: {", ".join(names)}{did_you_mean(name, names)}')
-        self._servos = [names.index(name) if name else -1 for name in gimbal]
-        self._mounted = self.values.mounting((0.0, 0.0, 0.0))
+        self._mounting = Mounting(
+            f'block {configuration.name}', self.values, configuration.vehicle)
 
     @staticmethod
     def _name_of_frame(name: str) -> str:
@@ -103,14 +96,13 @@ class SceneSensor(OwnBlock):
 
     def _pose(self, inputs: Inputs) -> Pose:
         """Return where it is and how it moves, its gimbal as since the measurement before."""
-        p, truth = self.values, inputs[_TRUTH]
-        if not any(p.gimbal):
-            return Pose.on_body(truth, p.position_m, self._mounted)
-        roll, pitch, yaw = (truth.servo_angles_rad[i] if i >= 0 else 0.0 for i in self._servos)
-        mounted = p.mounting((roll, pitch, yaw))
+        truth = inputs[_TRUTH]
+        mounted = self._mounting.at(truth)
+        found = Pose.on_body(truth, self.values.position_m, mounted)
+        if not self._mounting.is_gimbal:
+            return found
         turned = rotation_vector(multiply(conjugate(self._before or mounted), mounted))
         self._before = mounted
-        found = Pose.on_body(truth, p.position_m, mounted)
         return found._replace(rate=total(found.rate, scaled(1.0 / self._duration_s, turned)))
 
     @property
@@ -128,10 +120,12 @@ class SceneSensor(OwnBlock):
         message.header.frame_id = self._frame
         return message
 
-    def _sensor(self, directions: np.ndarray, group: int) -> RaySensor:
+    def _sensor(
+        self, directions: np.ndarray, group: int = 0, *, is_nearest: bool = False,
+    ) -> RaySensor:
         c = self.configuration
         return RaySensor(f'block {c.name}', self.values, c.world.seed, c.scene, c.world.ground(),
-                         directions, group)
+                         directions, group, is_nearest=is_nearest)
 
 
 def frame_of(row: OwnBlockRow) -> tuple[str, Vector, Quaternion] | None:
@@ -146,6 +140,35 @@ def frame_of(row: OwnBlockRow) -> tuple[str, Vector, Quaternion] | None:
         '', kind.checked(f'block {row.name}', row.parameters))
     return (values.frame or kind._name_of_frame(row.name), values.position_m,
             multiply(values.mounting((0.0, 0.0, 0.0)), kind.axes))
+
+
+class DistanceSensor(SceneSensor):
+    """A range finder anywhere, along x of its frame: what is nearest within a cone.
+
+    It has no message where a measurement is missing.
+    """
+
+    kind = RangeParameters
+    topic, message = 'distance', Range
+    period_us = 40_000
+
+    def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
+        """Compute what is the same in all measurements."""
+        super().__init__(configuration)
+        self._beam = self._sensor(self.values.directions, is_nearest=True)
+
+    def measure(self, time_us: int, inputs: Inputs) -> Range | None:
+        """Return the distance at a time."""
+        p = self.values
+        (distance,), _ = self._beam.measure(self._pose(inputs))
+        if math.isnan(distance):
+            return None
+        message = Range(
+            radiation_type=Range.INFRARED, field_of_view=math.radians(p.field_of_view_deg),
+            min_range=p.min_range_m, max_range=p.max_range_m, range=float(distance),
+            variance=float(self._beam.deviation_m(min(abs(distance), p.max_range_m)) ** 2))
+        message.header.frame_id = self._frame
+        return message
 
 
 class _Lidar(SceneSensor):

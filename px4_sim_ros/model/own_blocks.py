@@ -22,7 +22,12 @@ _CLASS = re.compile(r'([\w./ -]+\.py|[\w.]+):\w+')
 _TYPE = re.compile(r'(geometry|nav|sensor|std|stereo|trajectory|vision|visualization)_msgs/msg/\w+')
 
 SCAN, MOTION = 'sensor_msgs/msg/LaserScan', 'nav_msgs/msg/Odometry'
-"""The types of messages of a lidar, and of what finds its motion."""
+RANGE = 'sensor_msgs/msg/Range'
+"""The types of messages of a lidar, of what finds its motion, and of a range finder."""
+SECTORS, MOST_DISTANCES = 8, 10
+"""How many distances an autopilot gets of a scan, and how many of all sensors PX4 takes."""
+OF_THE_PACKAGE = 'px4_sim_ros:'
+"""Of classes that come with the package, and are public: any data may import them."""
 TO_AUTOPILOT = 'to_autopilot'
 """The parameter that says that the autopilot gets them."""
 
@@ -49,7 +54,13 @@ class OwnBlockRow(typing.NamedTuple):
     @property
     def is_for_autopilot(self) -> bool:
         """Whether the autopilot gets what it measures."""
-        return self.type in (SCAN, MOTION) and bool(self.parameters.get(TO_AUTOPILOT))
+        return bool(self.parameters.get(TO_AUTOPILOT)) and (
+            self.type in (SCAN, MOTION) or (self.type == RANGE and self.is_of_package))
+
+    @property
+    def is_of_package(self) -> bool:
+        """Whether its class comes with the package."""
+        return self.path.startswith(OF_THE_PACKAGE)
 
     def check(self) -> None:
         """Check what can be said without the graph.

@@ -17,10 +17,17 @@ import sys
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, shown, why_not_imported
+from px4_sim_ros.model.own_blocks import (
+    MOST_DISTANCES,
+    OF_THE_PACKAGE,
+    RANGE,
+    SCAN,
+    SECTORS,
+    OwnBlockRow,
+)
 from px4_sim_ros.model.timebase import instance_name, kind_and_index
 
 if typing.TYPE_CHECKING:       # a table needs neither
-    from px4_sim_ros.model.own_blocks import OwnBlockRow
     from px4_sim_ros.model.world import WorldParameters
 
 # Where a sensor that is stopped says so, for each time at which it would have measured.
@@ -264,8 +271,6 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
 
 # A block of the user's: of one of a run its graph knows the rest.
 _OWN = NodeSpec('', 'own', 'px4_sim_ros.model.parameters:Parameters', model='own', optional=True)
-# Of the classes that come with the package, and are public: any data may import them.
-_OF_THE_PACKAGE = 'px4_sim_ros:'
 # It acts behind what measures, and before what speaks with the autopilot.
 _OWN_BEFORE = 'pilot'
 # What it may use, and what of that holds until the next is due.
@@ -310,7 +315,11 @@ class Graph:
             elif kind == 'recorder':
                 inputs += added
             elif kind == BRIDGE:
-                inputs += tuple(row.topic for row in own_rows.values() if row.is_for_autopilot)
+                heard = [row for row in own_rows.values() if row.is_for_autopilot]
+                inputs += tuple(row.topic for row in heard)
+                if any(JOINTS in row.inputs for row in heard):     # which way they look
+                    inputs += JOINTS,
+                _check_distances(counts['range_finder'], [row.type for row in heard])
             for index in range(counts[kind]):
                 name = instance_name(kind, index)
                 self.nodes[name] = dataclasses.replace(
@@ -338,6 +347,14 @@ class Graph:
             return [list(self.nodes)]
         return [[*(guest for guest, spec in self.nodes.items() if spec.beside == host), host]
                 for host, spec in self.nodes.items() if spec.beside not in self.nodes]
+
+
+def _check_distances(range_finders: int, heard: typing.Sequence[str]) -> None:
+    count = range_finders + heard.count(RANGE) + SECTORS * (SCAN in heard)
+    if count > MOST_DISTANCES:
+        raise ParameterError(
+            f'blocks: to_autopilot: {count} distances, one for each range finder and {SECTORS} for'
+            f' scans: must be at most {MOST_DISTANCES}, as many as PX4 takes')
 
 
 def _own_node(row: OwnBlockRow, topics: typing.Mapping[str, Topic]) -> NodeSpec:
@@ -435,7 +452,7 @@ def own_block_class(owner: str, path: str) -> typing.Any:
     :raises ParameterError: it may not be imported, or there is none
     """
     from px4_sim_ros.model.faults.actions import check_allowed
-    if not path.startswith(_OF_THE_PACKAGE):
+    if not path.startswith(OF_THE_PACKAGE):
         check_allowed(owner, path)
     try:
         return load(path)

@@ -8,7 +8,6 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros import PACKAGE
 from px4_sim_ros.messages.measurements import frame_of
 from px4_sim_ros.messages.truth import (
     BODY_FRAME,
@@ -221,7 +220,7 @@ def sensor_links(configuration: Configuration) -> list[Link]:
 def _scene_sensor_link(configuration: Configuration, sensor: str) -> Link | None:
     """Return the frame of a sensor that sees the scene; None if it is another block."""
     row = next((row for row in configuration.world.own_blocks if row.name == sensor), None)
-    if row is None or not row.path.startswith(f'{PACKAGE}:'):
+    if row is None or not row.is_of_package:
         return None
     from px4_sim_ros.messages.scene_sensors import frame_of as frame_of_block
     found = frame_of_block(row)

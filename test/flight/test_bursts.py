@@ -26,6 +26,7 @@ from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.ports import LOCAL, bound_socket
 from px4_sim_ros.model.body.motion_memory import VX, X, Z
+from px4_sim_ros.model.own_blocks import to_text
 from px4_sim_ros.model.scenario.situation import MOTION, NUMBERS, AutopilotState, Situation
 from px4_sim_ros.model.sensors.gnss import Gnss
 from px4_sim_ros.model.truth import Truth
@@ -33,6 +34,7 @@ from px4_sim_ros.px4.boot_watch import StartScript
 from px4_sim_ros.px4.sitl import AGENT_PORT
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
+from px4_sim_ros.spec.own_blocks import rows_of
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 
 STEP_US, END_US = 4000, 2_000_000
@@ -152,6 +154,10 @@ def flown(instance, speed_factor=0.0, answered=answer, folder=None, end_us=END_U
     (0.9, {'': {f'instances.{name}': count for name, count in (
         ('gps', 2), ('range_finder', 1), ('optical_flow', 1), ('visual_odometry', 1))},
            'gps': {'outage_rate_hz': 2.0, 'outage_duration_s': 0.3}}),
+    # Which way it looks is in its frame.
+    (0.9, {'': {'vehicle': 'plane', 'blocks': to_text(rows_of({'': [{
+        'class': 'px4_sim_ros:DistanceSensor', 'to_autopilot': True,
+        'gimbal_pitch': 'elevator'}]}))}}),
 ], ids=str)
 def test_it_is_the_same_flight_with_the_same_frames(share, changes, instance, tmp_path):
     ahead = flown(instance, folder=tmp_path / 'ahead', **changes)

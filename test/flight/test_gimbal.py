@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Sensors on gimbals: PX4 turns one by MAVLink's protocol; the same images in all modes."""
+import math
 import pathlib
 import re
 
@@ -41,10 +42,13 @@ def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
     write(tmp_path, 'iris', {
         'servos': [{'name': 'pan', 'control': 0, 'lag_s': 0.02, 'rate_rad_s': 9.0,
                     'travel_rad': 3.0}],
-        'blocks': [SMALL | {'gimbal_yaw': 'pan', 'position_m': [0, 0, 0.2]}]}, {
+        'blocks': [SMALL | {'gimbal_yaw': 'pan', 'position_m': [0, 0, 0.2]},
+                   {'class': 'px4_sim_ros:DistanceSensor', 'gimbal_pitch': 'pan',
+                    'to_autopilot': True, 'field_of_view_deg': 5}]}, {
             'scene': 'street', 'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}]})
     _, compared = flown_in_modes(tmp_path, instance, '--scenario', 'mine.yaml', modes=modes)
-    assert all(found.topics['labels/image_raw'].equal > 50 for found in compared)
+    assert all(found.topics[topic].equal > 50 for found in compared
+               for topic in ('labels/image_raw', 'distance'))
     angles = read_table(BagReader(tmp_path / 'core'), 'joint_states')['servo_angle_rad.1']
     assert np.ptp(angles) > 0.1
     replayed(tmp_path, 'core', '--mode', 'composed')
@@ -56,7 +60,9 @@ def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
 def test_px4_turns_it_and_repeats_itself(tmp_path):
     """As the page says; it is held while PX4 tilts the vehicle on its way."""
     write(tmp_path, 'iris', OF_VEHICLE | {
-        'blocks': [SMALL | {'gimbal_pitch': 'camera_pitch', 'gimbal_yaw': 'camera_yaw'}]}, {
+        'blocks': [kind | {'gimbal_pitch': 'camera_pitch', 'gimbal_yaw': 'camera_yaw'}
+                   for kind in (SMALL, {'class': 'px4_sim_ros:DistanceSensor',
+                                        'to_autopilot': True})]}, {
         **EVENTS, 'scene': 'scene.yaml',
         'mission': [{'take_off': {'up_m': 5.0}}, {'go_to': {'north_m': 9.0, 'east_m': 0.0,
                                                             'up_m': 5.0}}, {'land': {}}],
@@ -93,3 +99,8 @@ def test_px4_turns_it_and_repeats_itself(tmp_path):
     shown = [middles[round(1e3 * time_s)] for time_s in times_s[hovers]
              if round(1e3 * time_s) in middles]
     assert len(shown) > 10 and (np.array(shown) == 2).all()
+    ranges = read_table(bag, 'distance')
+    height_m = np.interp(ranges['time_s'], truth['time_s'], truth['position_m.z']) - 0.1
+    near = np.isin(np.round(1e3 * ranges['time_s']), np.round(1e3 * times_s[hovers]))
+    assert near.sum() > 10
+    assert (ranges['range'] / height_m)[near] == pytest.approx(math.sqrt(2.0), abs=0.03)

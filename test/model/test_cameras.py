@@ -278,6 +278,19 @@ def test_a_lidar_on_a_gimbal_sees_as_one_on_a_body_that_turns_so():
     assert np.array(found)[is_met] == pytest.approx(np.array(expected)[is_met], rel=1e-6)
 
 
+def test_a_range_finder_on_a_gimbal_looks_where_it_is_turned_to():
+    """To the ball; and to the ground, whose distance is its height over a sine."""
+    seen = on_plane('DistanceSensor', noise_m=0, **GIMBAL)
+    ball = math.sqrt(7**2 + 6**2 + 4**2) - 0.3
+    up, right = math.atan2(4, math.hypot(7, 6)), math.atan2(6, 7)
+    truth = at((0.0, 0.0, 0.0))._replace(servo_angles_rad=(right, 0.3, 0.0, up))
+    assert measured(seen, truth).range == pytest.approx(ball, rel=1e-6)
+    truth = at((0.0, 0.0, 5.0), pitch=10.0)._replace(
+        servo_angles_rad=(0.0, 0.0, 0.0, math.radians(-40.0)))
+    assert measured(seen, truth).range == pytest.approx(
+        5.0 / math.sin(math.radians(50.0)), rel=1e-6)
+
+
 @pytest.mark.parametrize('given, sentence', [
     ({'gimbal_yaw': 'ruder'}, "gimbal_yaw = 'ruder': must be a servo of plane: rudder, left_ail"),
     ({'gimbal_yaw': 'rudder', 'period_us': 20_000}, 'on a gimbal, it must be a multiple of'),

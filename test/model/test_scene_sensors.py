@@ -220,8 +220,38 @@ def test_what_is_left_out_is_not_met(name):
         assert np.array_equal(together, alone)
 
 
+@pytest.mark.parametrize('pitch_deg, body_deg', [(90.0, 0.0), (30.0, 0.0), (30.0, 12.0)])
+def test_a_range_finder_looks_anywhere(pitch_deg, body_deg):
+    """Its height over the sine of how far down it looks, from its place on the body."""
+    beam = block(SCENE, 'DistanceSensor', mounting_deg=[0, pitch_deg, 0], position_m=[0.4, 0, -0.2],
+                 **EXACT)
+    found = measured(beam, at((-30.0, 0.0, 6.0), pitch=body_deg))
+    angle = math.radians(body_deg)
+    height = 6.0 - 0.4 * math.sin(angle) - 0.2 * math.cos(angle)
+    assert found.range == pytest.approx(
+        height / math.sin(math.radians(pitch_deg + body_deg)), rel=1e-6)
+    assert found.header.frame_id == 'distance_sensor_link'
+    assert (found.max_range, found.variance) == (40.0, 0.0)
+    # Ahead is the wall, and up there is nothing.
+    assert measured(block(SCENE, 'DistanceSensor', **EXACT), at((0.0, 0.0, 2.0))).range == 7.0
+    assert measured(block(SCENE, 'DistanceSensor', mounting_deg=[0, -90, 0]),
+                    at((0.0, 0.0, 2.0))).range == math.inf
+
+
+def test_the_noise_of_a_range_finder_is_that_of_the_nearest():
+    """Of a cone the nearest is at its rim; it is not the least of as many samples as rays."""
+    beam = block(SCENE, 'DistanceSensor', mounting_deg=[0, 60, 0], field_of_view_deg=20,
+                 noise_m=0.05, drop_out=0.1)
+    found = [beam.step(t, {'ground_truth/odom': at((-30.0, 0.0, 6.0), time_us=t)})
+             for t in range(40_000, 2000 * 40_000, 40_000)]
+    ranges = [deserialize_message(*its.values(), beam.message).range for its in found if its]
+    assert len(ranges) / len(found) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(ranges) == pytest.approx(6.0 / math.sin(math.radians(70.0)), abs=5e-3)
+    assert np.std(ranges) == pytest.approx(0.05, rel=0.06)
+
+
 @pytest.mark.parametrize('name', ['Lidar', 'Lidar2d', 'DepthCamera', 'DepthCameraInfo',
-                                  'DepthScan'])
+                                  'DepthScan', 'DistanceSensor'])
 def test_each_is_public(name):
     assert issubclass(getattr(px4_sim_ros, name), px4_sim_ros.OwnBlock)
 

@@ -657,7 +657,8 @@ class Bursts:
         inputs = self._values | (
             self._dynamics.outputs_of(row, time_us) if self._they_want_battery
             else {'ground_truth/odom': self._dynamics.truth_of(row, time_us)})
-        measured: Outputs = {}
+        # Which way a sensor looks that it turns.
+        measured: Outputs = {'ground_truth/odom': inputs['ground_truth/odom']}
         for slot, before_us in self._called_before_us.items():
             due_us = time_us + before_us
             if due_us < self._given.acts_us[slot] or not is_due(due_us, slot.period_us):

@@ -10,82 +10,36 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.link.fields import UINT8_MAX, UINT16_MAX, UINT32_MAX, float32, saturated
+from px4_sim_ros.link.fields import float32
 from px4_sim_ros.link.hil.codec import HilEncoder
+from px4_sim_ros.link.hil.distances import distance_message, range_messages, sector_messages
 from px4_sim_ros.link.hil.link_state import HilParameters
 from px4_sim_ros.link.hil.odometry import odometry_message, read_odometry
-from px4_sim_ros.link.hil.sectors import sector_messages
 from px4_sim_ros.model.environment.geodesy import (
     GeodeticPosition,
     about_up,
     place_in,
 )
 from px4_sim_ros.model.frames import flu_to_frd
-from px4_sim_ros.model.own_blocks import SCAN
-from px4_sim_ros.model.rotation import multiply
+from px4_sim_ros.model.own_blocks import MOTION, RANGE, SCAN, OwnBlockRow
+from px4_sim_ros.model.rotation import multiply, yaw_rad
+from px4_sim_ros.model.sensors.mounting import Mounting
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
-from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.model.timebase import US_PER_S, Arrivals
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
 
 TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
 
-# The messages of sensors that not every vehicle has: distance, optical flow; see also `odometry`.
+# Optical flow, of what not every vehicle has; see also `distances` and `odometry`.
 #
 # What PX4 makes of each field was read from its sources: SimulatorMavlink.cpp, which takes the
 # messages, VehicleOpticalFlow.cpp and EKF2.
 
-_CM_PER_M = 1e2
-_CM2_PER_M2 = 1e4
-_US_PER_MS = 1000
-
-# As PX4 reads them. Turns are right-handed about FRD axes, so a yaw of 90 degrees is to the
-# right; the text of DISTANCE_SENSOR has left and right the other way round.
-_ORIENTATIONS = {
-    'forward': mavlink.MAV_SENSOR_ROTATION_NONE,
-    'backward': mavlink.MAV_SENSOR_ROTATION_PITCH_180,
-    'left': mavlink.MAV_SENSOR_ROTATION_YAW_270,
-    'right': mavlink.MAV_SENSOR_ROTATION_YAW_90,
-    'up': mavlink.MAV_SENSOR_ROTATION_PITCH_90,
-    'down': mavlink.MAV_SENSOR_ROTATION_PITCH_270,
-}
-# PX4 takes 0 for unknown, and then uses the distance; 1 becomes its 0, which is invalid.
-_INVALID_SIGNAL, _PERFECT_SIGNAL = 1, 100
-_NO_QUATERNION = (0.0, 0.0, 0.0, 0.0)
-
 _NO_FLOW, _BEST_FLOW = 0, 255
 _UNKNOWN_DISTANCE_M = -1.0
-
-
-def distance_message(m: RangeMeasurement) -> mavlink.MAVLink_distance_sensor_message:
-    """Return the DISTANCE_SENSOR of a range.
-
-    What is out of range is sent, too, because PX4 wants to hear from the sensor regularly: as
-    an invalid signal, with a distance just outside the limits, for the parts of PX4 that look
-    only at those.
-    """
-    smallest = saturated(m.min_range_m * _CM_PER_M, 0, UINT16_MAX)
-    largest = saturated(m.max_range_m * _CM_PER_M, 0, UINT16_MAX)
-    if math.isfinite(m.range_m):
-        distance = saturated(m.range_m * _CM_PER_M, smallest, largest)
-    else:
-        distance = max(smallest - 1, 0) if m.range_m < 0.0 else min(largest + 1, UINT16_MAX)
-    return mavlink.MAVLink_distance_sensor_message(
-        m.time_us // _US_PER_MS & UINT32_MAX,
-        smallest,
-        largest,
-        distance,
-        mavlink.MAV_DISTANCE_SENSOR_LASER,
-        0,
-        _ORIENTATIONS[m.direction],
-        saturated(m.variance * _CM2_PER_M2, 0, UINT8_MAX - 1),     # 255 means unknown
-        m.field_of_view_rad,
-        m.field_of_view_rad,
-        _NO_QUATERNION,
-        _PERFECT_SIGNAL if math.isfinite(m.range_m) else _INVALID_SIGNAL,
-    )
 
 
 def flow_message(m: FlowMeasurement) -> mavlink.MAVLink_hil_optical_flow_message:
@@ -157,11 +111,12 @@ class HilFrames:
                 ('visual_odometry', 'visual_odometry', odometry_message)):
             if name in topics:
                 self._makers.append((name, kind, functools.partial(_frame, encoder, message_of)))
-        # What is a message already, of blocks that are added.
-        self._makers += [
-            (name, name, functools.partial(
-                _sector_frames if graph.topics[name].type == SCAN else _odometry_frame, encoder))
-            for name in topics if name in graph.own_topics]
+        # What is a message already, of blocks that are added; and what makes its messages.
+        rows = [row for row in world.own_blocks if row.is_for_autopilot]
+        numbers = itertools.count(1)       # of range finders
+        self._own_makers = {row.topic: _maker_of(
+            row, next(numbers) if row.type == RANGE else 0, configuration.vehicle)
+            for row in rows}
         self.reset()
 
     def reset(self) -> None:
@@ -170,7 +125,8 @@ class HilFrames:
         # In the order in which they are sent.
         self._late_frames: dict[str, Arrivals[bytes]] = {
             name: self._arrivals(kind)
-            for name, kind in (*(maker[:2] for maker in self._makers), ('truth', 'truth'))}
+            for name, kind in (*(maker[:2] for maker in self._makers),
+                               *((name, name) for name in self._own_makers), ('truth', 'truth'))}
         self._kept_us = -1              # up to when the frames that come later are made
         self.truth: Truth | None = None
         """The true motion of the last HIL_SENSOR, whose frame is still to be made."""
@@ -290,9 +246,12 @@ class HilFrames:
             return
         for name, _, frame_of in self._makers:
             if name in inputs:
-                value = inputs[name]
-                self._late_frames[name].put(
-                    self._clock_us if isinstance(value, bytes) else value.time_us, frame_of(value))
+                self._late_frames[name].put(inputs[name].time_us, frame_of(inputs[name]))
+        for name, messages_of in self._own_makers.items():
+            if name in inputs:
+                self._late_frames[name].put(self._clock_us, b''.join(map(
+                    self._encoder.frame,
+                    messages_of(inputs[name], inputs.get('ground_truth/odom')))))
 
     def make_truth(self) -> None:
         """Make the frame of `truth`, if there is one; it arrives in the next step."""
@@ -324,9 +283,16 @@ def _frame(
     return encoder.frame(message_of(measurement))
 
 
-def _sector_frames(encoder: HilEncoder, scan: bytes) -> bytes:
-    return b''.join(map(encoder.frame, sector_messages(scan)))
+def _maker_of(
+    row: OwnBlockRow, number: int, vehicle: Vehicle,
+) -> typing.Callable[[bytes, typing.Any], list[typing.Any]]:
+    """Return a function that makes messages of a block's measurement and the truth.
 
-
-def _odometry_frame(encoder: HilEncoder, odometry: bytes) -> bytes:
-    return encoder.frame(odometry_message(read_odometry(odometry)))
+    :param number: of a range finder
+    """
+    if row.type == MOTION:
+        return lambda data, truth: [odometry_message(read_odometry(data))]
+    mounting = Mounting.of_block(row, vehicle)
+    if row.type == SCAN:
+        return lambda data, truth: sector_messages(data, yaw_rad(mounting.at(truth)))
+    return lambda data, truth: range_messages(data, mounting, truth, number)

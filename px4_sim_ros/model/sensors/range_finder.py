@@ -27,6 +27,8 @@ DIRECTIONS: dict[str, Vector] = {
     'left': (0.0, 1.0, 0.0), 'right': (0.0, -1.0, 0.0),
     'up': (0.0, 0.0, 1.0), 'down': (0.0, 0.0, -1.0),
 }
+# The largest number of DISTANCE_SENSOR is 655.35 m.
+MOST_RANGE_M = 655
 # The cone in a scene: its axis and two rings, of so many rays, at shares of its half angle.
 _RINGS = (0.5, 8), (1.0, 16)
 
@@ -41,8 +43,7 @@ class RangeFinderParameters(Parameters):
     field_of_view_deg: float = parameter(
         'full angle of the cone in which what is nearest counts', 'deg', minimum=0, maximum=90)
     min_range_m: float = parameter('shortest distance', 'm', minimum=0, maximum=100)
-    # The largest number of DISTANCE_SENSOR is 655.35 m.
-    max_range_m: float = parameter('longest distance', 'm', above=0, maximum=655)
+    max_range_m: float = parameter('longest distance', 'm', above=0, maximum=MOST_RANGE_M)
     noise_m: float = parameter('standard deviation of a sample', 'm', minimum=0, maximum=100)
 
     @classmethod
@@ -91,7 +92,7 @@ class RangeFinder:
     def see(self, scene: Scene) -> None:
         """Measure the distance to what stands in the world as well, by 25 rays within the cone."""
         p = self._parameters
-        self._rays = Rays(scene, self._ground, _cone(self._beam, self._half_angle_rad),
+        self._rays = Rays(scene, self._ground, cone(self._beam, self._half_angle_rad),
                           p.max_range_m + 6.0 * p.noise_m)
         self._has_plane = scene.ground is None
 
@@ -118,7 +119,7 @@ class RangeFinder:
         self._stream.skip(samples)
 
 
-def _cone(beam: Vector, half_angle_rad: float) -> np.ndarray:
+def cone(beam: Vector, half_angle_rad: float) -> np.ndarray:
     """Return directions within a cone about one of the body's axes: the axis first."""
     across = (0.0, 0.0, 1.0) if beam[2] == 0.0 else (1.0, 0.0, 0.0)
     other, found = cross(beam, across), [beam]

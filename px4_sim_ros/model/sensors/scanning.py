@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors with many rays, a lidar or a depth camera: how they are mounted, look, and err."""
+"""Sensors that cast rays, such as a lidar or a depth camera: how they look, and err."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,12 +12,11 @@ import numpy as np
 
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.errors import ParameterError, within
-from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
-from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.scene.rays import DISTANCE, FACING, Pose, Rays
 from px4_sim_ros.model.scene.scene import Scene
-from px4_sim_ros.model.sensors.mounting import mounting_rotation
+from px4_sim_ros.model.sensors.mounting import MountedParameters
+from px4_sim_ros.model.sensors.range_finder import MOST_RANGE_M, cone
 
 MOST_RAYS = 1 << 20
 _WHOLE_TURN_DEG = 360.0
@@ -27,40 +26,6 @@ def check_rays(owner: str, rays: int) -> None:
     """Check how many rays a sensor has, before anything is computed of each."""
     if rays > MOST_RAYS:
         raise ParameterError(f'{owner}: has {rays} rays: must be at most {MOST_RAYS}')
-
-
-@dataclasses.dataclass(frozen=True)
-class MountedParameters(Parameters):
-    """Where a sensor is, and how far it sees."""
-
-    position_m: Vector = parameter(
-        'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100,
-        default=(0.0, 0.0, 0.0))
-    mounting_deg: Vector = parameter(
-        'how it is turned in the body: roll, then pitch, then yaw', 'deg', minimum=-360,
-        maximum=360, default=(0.0, 0.0, 0.0))
-    frame: str = parameter('of its messages; without it the name of the block gives one',
-                           default='')
-    max_range_m: float = parameter('longest distance', 'm', above=0, maximum=10_000, default=100.0)
-
-    gimbal_roll: str = parameter(
-        'the servo that turns it last, about its own axis, to the right', default='')
-    gimbal_pitch: str = parameter('the servo that turns it up', default='')
-    gimbal_yaw: str = parameter('the servo that turns it first, to the right', default='')
-
-    @property
-    def gimbal(self) -> tuple[str, str, str]:
-        """Its servos for roll, pitch and yaw, as MAVLink counts these; '' for none.
-
-        Their axes meet at the place of the sensor.
-        """
-        return self.gimbal_roll, self.gimbal_pitch, self.gimbal_yaw
-
-    def mounting(self, angles_rad: Vector) -> Quaternion:
-        """Return its rotation in the body with roll, pitch and yaw of its gimbal."""
-        roll, pitch, yaw = map(math.degrees, angles_rad)
-        return multiply(mounting_rotation((roll, -pitch, -yaw)),
-                        mounting_rotation(self.mounting_deg))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +51,22 @@ class RayParameters(MountedParameters):
         built = super().from_mapping(owner, values)
         check_ascending(owner, built, 'min_range_m', 'max_range_m')
         return built
+
+
+@dataclasses.dataclass(frozen=True)
+class RangeParameters(RayParameters):
+    """A range finder, whose axis is x: what is nearest within a cone."""
+
+    max_range_m: float = parameter(
+        'longest distance', 'm', above=0, maximum=MOST_RANGE_M, default=40.0)
+    field_of_view_deg: float = parameter(
+        'full angle of the cone', 'deg', minimum=0, maximum=90, default=0.0)
+    to_autopilot: bool = parameter('whether the autopilot gets it', default=False)
+
+    @property
+    def directions(self) -> np.ndarray:
+        """Of its rays, (rays, 3), FLU."""
+        return cone((1.0, 0.0, 0.0), 0.5 * math.radians(self.field_of_view_deg))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,22 +276,24 @@ class RaySensor:
 
     def __init__(
         self, name: str, parameters: RayParameters, seed: int, scene: Scene | None, plane: Ground,
-        directions: np.ndarray, group: int = 0,
+        directions: np.ndarray, group: int = 0, *, is_nearest: bool = False,
     ) -> None:
         """Make ready.
 
         :param name: of its random numbers
         :param directions: of its rays in its own axes, (rays, 3), each of length 1
         :param group: so many of them, one after the other, are close together; 0: none
+        :param is_nearest: whether it measures one distance, that of what is nearest
         """
         p = self._parameters = parameters
         # Beyond what it sees noise may take a distance into it, and the other way.
-        far_m = p.max_range_m + 6.0 * self._deviation_m(p.max_range_m)
+        far_m = p.max_range_m + 6.0 * self.deviation_m(p.max_range_m)
         self._rays = Rays(scene, plane, directions, far_m, group)
-        self._count = len(directions)
+        self._is_nearest = is_nearest
         self._noise = NoiseOfTimes(seed, name)
 
-    def _deviation_m(self, distance_m: typing.Any) -> typing.Any:
+    def deviation_m(self, distance_m: typing.Any) -> typing.Any:
+        """Return the standard deviation at a distance."""
         p = self._parameters
         if not p.noise_per_m:
             return p.noise_m
@@ -325,15 +308,17 @@ class RaySensor:
         """
         p = self._parameters
         found = self._rays.cast(pose, turns, duration_s)
+        if self._is_nearest:
+            found = found[[found[:, DISTANCE].argmin()]]
         noise = self._noise.of(pose.time_us)
         distance = found[:, DISTANCE].copy()
         if p.noise_m or p.noise_per_m:
-            distance += noise.standard_normal(self._count) * self._deviation_m(
+            distance += noise.standard_normal(len(found)) * self.deviation_m(
                 np.minimum(distance, p.max_range_m))
         if p.resolution_m:
             distance = np.round(distance / p.resolution_m) * p.resolution_m
         distance[distance > p.max_range_m] = math.inf
         distance[distance < p.min_range_m] = -math.inf
         if p.drop_out:
-            distance[noise.random(self._count) < p.drop_out] = math.nan
+            distance[noise.random(len(found)) < p.drop_out] = math.nan
         return distance, found[:, FACING]
