@@ -196,6 +196,17 @@ print(data.hex(), info.topic_type_hash, GoTo.MESSAGE_VERSION)
     assert bytes.fromhex(data)[4:12] == (7).to_bytes(8, 'little')
 
 
+def test_px4_msgs_whose_build_is_interrupted_leaves_nothing(messages, tmp_path, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build_px4_msgs, '_run', interrupt)
+    folder = tmp_path / 'new'
+    with pytest.raises(KeyboardInterrupt):
+        build_px4_msgs.build(messages, folder / 'built', ['GoTo'])
+    assert not list(folder.iterdir())
+
+
 def test_a_message_that_is_not_there_is_one_sentence(messages, tmp_path):
     with pytest.raises(ParameterError, match="message 'Nothing': must be one of those in "):
         build_px4_msgs.build(messages, tmp_path / 'built', ['Nothing'])

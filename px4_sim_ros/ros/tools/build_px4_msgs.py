@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import typing
 
 from px4_sim_ros.messages.px4_definitions import PACKAGE, Px4Definitions, references
@@ -46,7 +47,7 @@ for _name in {_ALIASES!r}:
 
 
 def build(messages: str, folder: pathlib.Path, names: typing.Iterable[str] = USUAL) -> None:
-    """Make the package px4_msgs in a folder, for PYTHONPATH.
+    """Make the package px4_msgs in a new folder, for PYTHONPATH.
 
     :param messages: the folder of the definitions; '' for those of an installed px4_msgs
     :param names: of the messages; those that their fields are of come along
@@ -63,16 +64,19 @@ def build(messages: str, folder: pathlib.Path, names: typing.Iterable[str] = USU
     # A workspace over the wheels does not have their place.
     os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
         filter(None, [os.environ.get('AMENT_PREFIX_PATH'), sys.prefix]))
-    package, made = folder / PACKAGE, folder / 'generated'
-    files = _translate(definitions, names, made)
-    _generate(files, made / PACKAGE)
-    _compile(compiler, made, package)
-    for path in (made / PACKAGE).rglob('*.py'):
-        target = package / path.relative_to(made / PACKAGE)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
-    (package / '__init__.py').write_text(_INIT, encoding='utf-8')
-    shutil.rmtree(made)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # All of it is there, or nothing: after an interrupt the command can be repeated.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+        made, whole = pathlib.Path(name) / 'generated', pathlib.Path(name) / 'whole'
+        files = _translate(definitions, names, made)
+        _generate(files, made / PACKAGE)
+        _compile(compiler, made, whole / PACKAGE)
+        for path in (made / PACKAGE).rglob('*.py'):
+            target = whole / path.relative_to(made)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        (whole / PACKAGE / '__init__.py').write_text(_INIT, encoding='utf-8')
+        whole.rename(folder)
 
 
 def _translate(
