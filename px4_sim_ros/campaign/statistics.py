@@ -36,8 +36,12 @@ class Share(typing.NamedTuple):
 
 def success(rows: typing.Sequence[Row]) -> Share:
     """Return how many runs hold what is expected; the interval is that of Clopper and Pearson."""
-    held = sum(row['outcome'] == 'held' for row in rows)
-    return share(held, len(rows))
+    return share(held(rows), len(rows))
+
+
+def held(rows: typing.Sequence[Row]) -> int:
+    """Count the runs that hold what is expected."""
+    return sum(row['outcome'] == 'held' for row in rows)
 
 
 def share(held: int, runs: int) -> Share:
@@ -72,8 +76,7 @@ def mean(values: np.ndarray) -> Mean:
 def at_least(rows: typing.Sequence[Row]) -> float:
     """Return the share that the true one exceeds with `CONFIDENCE`: a bound on one side."""
     from scipy.stats import binomtest
-    held = success(rows).held
-    found = binomtest(held, len(rows), alternative='greater').proportion_ci(CONFIDENCE)
+    found = binomtest(held(rows), len(rows), alternative='greater').proportion_ci(CONFIDENCE)
     return float(found.low)
 
 

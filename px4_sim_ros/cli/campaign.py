@@ -18,6 +18,7 @@ from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.statistics import (
     CONFIDENCE,
     at_least,
+    held,
     log_losses,
     runs_to_show,
     share,
@@ -88,14 +89,14 @@ class CampaignProgress(Bar):
         """Show a run that has ended."""
         found = share(progress.held, progress.flown)
         rate_1_s = progress.flown_here / max(progress.elapsed_s, 1e-9)
-        held = f'{found.held} of {found.runs} held ({found.low:.0%} to {found.high:.0%})'
+        so_far = f'{found.held} of {found.runs} held ({found.low:.0%} to {found.high:.0%})'
         if self._bar is not None:
-            self._bar.set_postfix_str(held, refresh=False)
+            self._bar.set_postfix_str(so_far, refresh=False)
             self._bar.n = progress.flown
             self._bar.refresh()
         elif progress.row is not None:
             left_s = (progress.runs - progress.flown) / rate_1_s
-            print(f"run {progress.run}: {progress.row['outcome']}; {held},"
+            print(f"run {progress.run}: {progress.row['outcome']}; {so_far},"
                   f' {3600 * rate_1_s:.0f} flights/h, {left_s:.0f} s left', flush=True)
         if progress.lost:
             self.print(f'run {progress.run}: lost: {progress.lost}')
@@ -200,8 +201,9 @@ def _fly(options: argparse.Namespace, name: str) -> int:
                 folder, found.executor, found.fly, found.slots, progress.show)
     except KeyboardInterrupt:
         progress.close()
-        _write(folder)
-        print(f'campaign: {_sentence(folder)}', file=sys.stderr)
+        # Tables and page take too long after an interrupt.
+        print(f'campaign: {_sentence(folder)}; `campaign report {folder.path}` makes the page',
+              file=sys.stderr)
         raise
     except ExecutorEndedError as error:
         progress.close()
@@ -230,7 +232,7 @@ def _fly(options: argparse.Namespace, name: str) -> int:
 def _sentence(folder: Folder) -> str:
     rows = folder.rows()
     return (f'{len(rows)} of {folder.campaign.settings.runs} runs are flown, of which'
-            f' {success(rows).held} hold; the same command flies the others')
+            f' {held(rows)} hold; the same command flies the others')
 
 
 def _is_shown(share: float, rows: typing.Sequence[Row]) -> bool:
