@@ -5,7 +5,11 @@
 `OwnBlock` is the base of blocks of yours that are added to the step; `DistanceSensor`, `Lidar`,
 `Camera` and others are such that come with the package.
 """
-import typing
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:          # imported before signals wait: nothing here takes long
+    import typing
 
 __version__ = '0.1.0'
 PACKAGE = 'px4_sim_ros'

@@ -79,3 +79,14 @@ def test_who_only_looks_at_a_compiled_function_loads_no_compiler():
     program = ('from px4_sim_ros.model.body.motion import advance\n'
                'assert not hasattr(advance, "pytestmark")\n')
     assert loaded(program) == set()
+
+
+def test_signals_wait_before_anything_is_imported_that_takes_a_while():
+    """Without what `site` loads, which differs from machine to machine."""
+    program = (f'import os, sys; sys.path[:0] = {sys.path!r}; before = set(sys.modules)\n'
+               'import px4_sim_ros.process.signal_mask\n'
+               'print(*sorted(sys.modules.keys() - before))')
+    result = subprocess.run([sys.executable, '-S', '-c', program], capture_output=True, text=True,
+                            check=True)
+    assert result.stdout.split() == ['__future__', 'px4_sim_ros', 'px4_sim_ros.process',
+                                     'px4_sim_ros.process.signal_mask']
