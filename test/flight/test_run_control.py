@@ -215,7 +215,7 @@ def test_a_low_battery_is_a_warning(world):
 def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, here, tmp_path):
     file = tmp_path / 'summary.json'
     with running(command(
-            'fly', '--instance', FLY_INSTANCE, '--mission', write_hop(tmp_path, 2.0),
+            'fly', '--instance', FLY_INSTANCE, '--mission', write_hop(tmp_path, 0.4),
             '--speed-factor', 1, '--summary', file)) as process:
         wait_for_line(process, 'armed')
         result = here('reset')
