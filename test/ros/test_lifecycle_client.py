@@ -178,6 +178,26 @@ def test_no_participant_is_left_when_nodes_are_destroyed():
     assert (done.returncode, done.stdout, done.stderr) == (0, '\n', '')
 
 
+# As rclpy warns of an answer that nothing takes any more, and another warning.
+WARNED = '''
+import warnings
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from px4_sim_ros.ros.framework.session import ros_session
+lost = 'failed to send response (timeout)'
+assert lost.encode() in open(rclpy_implementation.__file__, 'rb').read()
+with ros_session():
+    for text in f'{lost}: client will not receive response', 'another':
+        warnings.warn(text, RuntimeWarning)
+'''
+
+
+@pytest.mark.process
+def test_an_answer_to_a_client_that_has_gone_is_no_warning():
+    done = subprocess.run([sys.executable, '-c', WARNED], capture_output=True, text=True,
+                          timeout=120, check=True)
+    assert 'RuntimeWarning: another' in done.stderr and 'response' not in done.stderr
+
+
 # What nodes log tells the simulated time, once, and not before there is any.
 
 

@@ -8,6 +8,7 @@ import functools
 import importlib
 import os
 import typing
+import warnings
 
 import rclpy
 from rclpy.clock import Clock, ClockType
@@ -49,6 +50,9 @@ def initialise(arguments: typing.Sequence[str]) -> None:
         with signals.held_back():
             get_logging_directory().mkdir(parents=True, exist_ok=True)
             rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
+            # To a client that has gone; one that still waits asks again.
+            warnings.filterwarnings(
+                'ignore', r'failed to send response \(timeout\)', RuntimeWarning)
     except OSError as error:
         raise ParameterError(f'{get_logging_directory()}: ROS cannot write its logs there:'
                              f' {error.strerror}; set ROS_LOG_DIR to another folder') from error
