@@ -34,7 +34,8 @@ MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}
 BESIDE = ('model/rotation.py', 'model/timebase.py', 'step/lane.py', 'HilBlock.link')
 WALKS = {
     'force': ('DynamicsBlock.step', 'FramePacker.pack', (
-        'NoiseRows.next',              # what is added, of sensors and of rotors in vortex rings
+        # What is added, of sensors and of rotors in vortex rings, and how it is drawn.
+        'NoiseRows.next', 'NoiseRows._draw', 'VectorNoise._fill', 'model/random_streams.py',
         'DynamicsBlock.reach',         # the fingerprint
         'model/environment/gravity.py', 'model/timebase.py'))}
 
