@@ -29,6 +29,7 @@ _SIGNALS = tuple(number for number in ENDING
 _AGAIN_S = 0.01
 _LONGEST_S = 1.0
 _comes_again = threading.Event()
+_held: list[Interrupted] = []
 
 
 class Interrupted(KeyboardInterrupt):
@@ -112,9 +113,20 @@ def unwrapped() -> typing.Iterator[None]:
         for its in error, error.__cause__, error.__context__:
             if isinstance(its, Interrupted):
                 its.arrive()
+                _hold_compiler(its)
         if isinstance(error.__cause__, Interrupted):
             raise error.__cause__ from None
         raise
+
+
+def _hold_compiler(interrupted: Interrupted) -> None:
+    """Hold what LLVM has in hand until Python ends: it frees twice what C had just taken over."""
+    place = interrupted.__traceback__
+    while place is not None:
+        if place.tb_frame.f_globals.get('__name__', '').startswith('llvmlite.'):
+            _held.append(interrupted)
+            return
+        place = place.tb_next
 
 
 def leave_to(loop: asyncio.AbstractEventLoop, end: typing.Callable[[int], object]) -> None:

@@ -97,6 +97,25 @@ def run(arguments):
 command_line._run = run
 sys.exit(command_line.main())
 '''
+# Comes when LLVM has taken a module over, and its owner in Python does not know that yet.
+IN_LLVM = '''
+import os, sys
+import llvmlite.binding as llvm
+from px4_sim_ros.cli import command_line
+from px4_sim_ros.jit import machine_code
+class Lib:
+    def LLVMPY_AddModule(self, *arguments):
+        lib.LLVMPY_AddModule(*arguments)
+        os.kill(os.getpid(), 2)
+    def __getattr__(self, name):
+        return getattr(lib, name)
+lib, llvm.ffi.lib = llvm.ffi.lib, Lib()
+def run(arguments):
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), machine_code._machine())
+    engine.add_module(llvm.parse_assembly(''))
+command_line._run = run
+sys.exit(command_line.main())
+'''
 # Comes in a command while a class is made.
 IN_A_COMMAND = '''
 import importlib, os, sys
@@ -331,7 +350,7 @@ def test_an_executable_that_still_imports_ends_at_once(name, number):
     assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
 
 
-@pytest.mark.parametrize('program', [IN_A_TEXT, IN_A_CLASS, IN_A_MODULE_IN_C])
+@pytest.mark.parametrize('program', [IN_A_TEXT, IN_A_CLASS, IN_A_MODULE_IN_C, IN_LLVM])
 def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
     (tmp_path / 'ends.py').write_text(program)
     result = ended('-m', 'ends', cwd=tmp_path)
