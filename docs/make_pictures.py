@@ -312,9 +312,9 @@ def main() -> int:
     """Make all pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--only', choices=(
-        'graph', 'scene', 'scenes', 'flight', 'report', 'fleet', 'campaign'))
+        'graph', 'scene', 'scenes', 'flights', 'flight', 'report', 'fleet', 'campaign'))
     only = parser.parse_args().only
-    needed = {'graph': (), 'scene': (), 'scenes': (), 'flight': ('xvfb-run',),
+    needed = {'graph': (), 'scene': (), 'scenes': (), 'flights': (), 'flight': ('xvfb-run',),
               None: ('xvfb-run', 'chromium')}
     for program in needed.get(only, ('chromium',)):
         if shutil.which(program) is None:
@@ -335,6 +335,14 @@ def main() -> int:
         if only in (None, 'scene'):
             draw_scene(_FOLDER / 'scene.png', scratch)
         if only == 'scene':
+            return 0
+        if only in (None, 'flights'):
+            import plot_flights  # beside this file, where a script finds it
+            plot_flights.draw_faults(_FOLDER / 'faults.png', scratch)
+            plot_flights.draw_repeats(_FOLDER / 'repeats.png', scratch)
+            if 'PX4_DIR' in os.environ:        # the picture stays as it is without one
+                plot_flights.draw_px4_topics(_FOLDER / 'px4_topics.png', scratch)
+        if only == 'flights':
             return 0
         if only in (None, 'fleet'):
             subprocess.run([sys.executable, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--fleet',

@@ -20,7 +20,18 @@ LARGEST_BYTES = 500_000
 def test_all_pictures_are_shown():
     assert {path.name for path in SHOWN} == {
         'graph.svg', 'scene.png', 'flight.png', 'report.png', 'campaign.png', 'campaign_px4.png',
-        'learning.png', 'scenes.jpg', 'vehicles.jpg', 'fleet.png'}
+        'learning.png', 'scenes.jpg', 'vehicles.jpg', 'fleet.png', 'faults.png', 'repeats.png',
+        'px4_topics.png'}
+
+
+def test_each_row_of_the_table_of_simulators_leads_to_a_picture():
+    page = (ROOT / 'docs' / 'limits.md').read_text(encoding='utf-8')
+    table = page[page.index('Gazebo Classic with PX4 |'):page.index('**How fast**')]
+    rows = re.findall(r'^\| (.+?) \|', table, re.M)[1:]
+    assert len(rows) == 18
+    for row in rows:
+        name = re.search(r'\(pictures/([^)]+)\)', row)
+        assert name is not None and ROOT / 'docs' / 'pictures' / name[1] in SHOWN, row
 
 
 @pytest.mark.parametrize('path', SHOWN, ids=lambda path: path.name)
