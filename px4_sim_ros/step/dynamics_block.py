@@ -43,8 +43,9 @@ class DynamicsBlock(Block):
         self._rest = configuration.vehicle.rest
         self.battery_period_us = configuration.world.periods_us['battery']
         self._has_wake = WAKE in configuration.graph.topics
-        self._radius_m = reach_m(configuration.vehicle) if HULL in (
+        self.radius_m = reach_m(configuration.vehicle) if HULL in (
             configuration.graph.topics) else None
+        """Of the sphere that collides; None: nothing does."""
         self._wake_period_us = configuration.world.periods_us['wind']
         topics = configuration.graph.topics
         self._own_topics = [(name, topics[name].own_us) for name in configuration.graph.own_topics]
@@ -77,6 +78,7 @@ class DynamicsBlock(Block):
         self._commands: Arrivals[typing.Sequence[float]] = Arrivals(
             c.parameters.command_delay_us, self._step_us)
         self._is_late = self._commands.delay_us > 0
+        self._is_pushed = False            # by others, in the last step
 
     def changes(self, faults: Faults) -> list[Change] | None:
         """Return how references change in the next steps; None if compiled code cannot take them.
@@ -84,7 +86,7 @@ class DynamicsBlock(Block):
         :param faults: that are in force
         """
         effects = self._faults.effects(faults)
-        if effects is None or self._is_late or self._has_wake or self._radius_m or not (
+        if effects is None or self._is_late or self._has_wake or self._is_pushed or not (
                 self.dynamics.is_plain):
             return None
         found = [effect for effect in effects if isinstance(effect, (Change, Load))]
@@ -112,7 +114,7 @@ class DynamicsBlock(Block):
             self._note_own(time_us, inputs)
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu,
-            None if self._radius_m is None else self._pushed(inputs.get(COLLISION, ())))
+            None if self.radius_m is None else self._pushed(inputs.get(COLLISION, ())))
         if self._has_scene:
             self._say_touches()
         outputs: Outputs = {'ground_truth/odom': truth}
@@ -121,8 +123,8 @@ class DynamicsBlock(Block):
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))
-        if self._radius_m is not None:
-            outputs[HULL] = self.dynamics.hull(self._radius_m)
+        if self.radius_m is not None:
+            outputs[HULL] = self.dynamics.hull(self.radius_m)
         self._digest.update(self.dynamics.inputs_and_state)
         if self.past_fingerprints is not None:
             self.past_fingerprints.append((time_us, self.fingerprint))
@@ -130,6 +132,7 @@ class DynamicsBlock(Block):
 
     def _pushed(self, push: typing.Any) -> Vector | None:
         """Spin as others push in this step; return their force."""
+        self._is_pushed = bool(push)
         self.dynamics.spin(push[3:])       # recordings of version 9 have the force alone
         return push[:3] or None
 
@@ -160,6 +163,8 @@ class DynamicsBlock(Block):
             'ground_truth/odom': self.dynamics.take_steps(len(rows), is_valid=is_valid)}
         if self._has_scene:
             self._say_touches()
+        if self.radius_m is not None:
+            outputs[HULL] = self.dynamics.hull(self.radius_m)
         if is_due(time_us, self.battery_period_us):
             outputs['battery_state'] = _published(self.dynamics.battery())
         if self._has_faults:
@@ -186,6 +191,9 @@ class DynamicsBlock(Block):
         outputs: Outputs = {'ground_truth/odom': self.truth_of(row, time_us)}
         if is_due(time_us, self.battery_period_us):
             outputs['battery_state'] = self.battery_of(row, time_us)
+        if self.radius_m is not None:
+            outputs[HULL] = self.dynamics.hull(
+                self.radius_m, row[self.dynamics.arrays[0].state_at:])
         return outputs
 
     def truth_of(self, row: np.ndarray, time_us: int) -> Truth:

@@ -59,7 +59,8 @@ class Lane:
         self._in_order = tuple(self.slots.values())
         # Another process may change what passes through it.
         self.is_whole = all(slot.synchronizer is None for slot in self.slots.values()) and all(
-            i.topic.publisher in self.slots for slot in self.slots.values() for i in slot.local)
+            i.topic.publisher in (*self.slots, 'manager')
+            for slot in self.slots.values() for i in slot.local)
         self._held = {
             i.topic.name for slot in self.slots.values() for i in slot.local if i.is_held}
         self._cycle_us = math.lcm(*(

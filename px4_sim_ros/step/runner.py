@@ -51,6 +51,11 @@ class Exchange:
             if (topic := graph.topics.get(name)) is not None and topic.publisher == 'manager'}
         return cls(periods_us, world) if periods_us else None
 
+    @property
+    def has_wakes(self) -> bool:
+        """Whether vehicles blow at others."""
+        return WAKES in self._periods_us
+
     def reset(self) -> None:
         """Forget the run."""
         self._last: dict[str, dict[str, typing.Any]] = {}       # by topic and vehicle
@@ -180,6 +185,18 @@ def _is_heard(heard: typing.Container[str], name: str, time_us: int) -> bool:
     return name in heard
 
 
+def _from_clock(
+    time_us: int, said: typing.Mapping[str, dict[str, typing.Any]],
+) -> list[Output]:
+    """Return what comes from where the clock is.
+
+    :param said: by vehicle, what is not the time itself
+    """
+    return [Output(time_us, 'manager', {CLOCK: time_us, **said.get('', {})}), *(
+        Output(time_us, 'manager', values, vehicle)
+        for vehicle, values in said.items() if vehicle)]
+
+
 class Runner:
     """Steps the blocks of all vehicles of a process, each in the order of the graph table.
 
@@ -272,7 +289,8 @@ class Runner:
 
     def _run_ahead(self, heard: typing.Container[str]) -> bool:
         """Let all take the next steps at once; return whether they have."""
-        if self.clock is None or self.exchange is not None or not self.takes_steps_at_once:
+        if self.clock is None or not self.takes_steps_at_once or (
+                self.exchange is not None and self.exchange.has_wakes):
             return False
         # Each second of simulated time is looked at by others.
         until_us = min(next_due_us(self.time_us - 1, US_PER_S), self.clock.latest_us)
@@ -331,7 +349,7 @@ class Runner:
                 step += 1
                 continue
             has_more = step == 0 and any(lane.has_led for lane in lanes)
-            if left and self.rows is not None and not has_more:
+            if left and self.rows is not None and not has_more and self.exchange is None:
                 self.flush()           # what has ended the step before
                 if count := self.rows.rows_possible(members, time_us, step_us, left):
                     with self._sending():
@@ -349,14 +367,15 @@ class Runner:
             self._put_out_step(lanes, aheads, step, time_us, wants, self._outbox)
             step += 1
 
-    @staticmethod
     def _put_out_step(
-        lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead], step: int, time_us: int,
+        self, lanes: typing.Sequence[Lane], aheads: typing.Sequence[Ahead], step: int, time_us: int,
         wants: Wants, outbox: list[Output],
     ) -> None:
         """Put out what all have in a step, and what has ended it if it is complete."""
         if wants('manager', time_us):
-            outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
+            # None collides in such a step.
+            outbox += _from_clock(time_us, {} if self.exchange is None else {
+                lane.vehicle: {COLLISION: ()} for lane in lanes})
         for lane, ahead in zip(lanes, aheads):
             lane.put_out(ahead, step, outbox, wants)
         if step + 1 < aheads[0].begun:
@@ -372,7 +391,7 @@ class Runner:
 
     def _begin(self, heard: typing.Container[str] = NO_NODES) -> bool:
         """Begin the next step, if there is one."""
-        said: typing.Mapping[str, typing.Mapping[str, typing.Any]] = {}
+        said: typing.Mapping[str, dict[str, typing.Any]] = {}
         if self.clock is not None:
             time_us = self.clock.begin()
             if time_us is None:
@@ -396,14 +415,11 @@ class Runner:
 
     def _say(
         self, time_us: int, begun: list[Lane], heard: typing.Container[str],
-    ) -> typing.Mapping[str, typing.Mapping[str, typing.Any]]:
+    ) -> typing.Mapping[str, dict[str, typing.Any]]:
         """Put out what comes from the clock; return by vehicle what is not the time itself."""
         said = {} if self.exchange is None else self.exchange.give(time_us, begun)
         if 'manager' in heard:
-            outbox = self._outbox
-            outbox.append(Output(time_us, 'manager', {CLOCK: time_us, **said.get('', {})}))
-            outbox += [Output(time_us, 'manager', values, vehicle)
-                       for vehicle, values in said.items() if vehicle]
+            self._outbox += _from_clock(time_us, said)
         return said
 
     def _present(self, time_us: int) -> list[Lane]:

@@ -9,6 +9,8 @@ import pytest
 import yaml
 from commands import here, run
 
+from px4_sim_ros import Flight
+from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.recording.bag.reader import vehicles_of
 from px4_sim_ros.step.graph import COLLISION
@@ -75,6 +77,23 @@ def test_each_mode_gives_the_same_bits(mode, flown, tmp_path):
     assert fingerprints(fly(tmp_path, mode)) == fingerprints(flown[1])
     compared = here('compare', tmp_path / mode, flown[0] / 'core')
     assert compared.stdout.count('common messages are bit-identical') == 2, compared.stdout
+
+
+def test_steps_are_taken_at_once_while_no_two_are_near(monkeypatch):
+    begun, take = [], HilBlock._take
+
+    def counted(self, burst):
+        begun.append(burst.begun)
+        take(self, burst)
+
+    monkeypatch.setattr(HilBlock, '_take', counted)
+    ahead = Flight(fleet='collision', record=False).fly()
+    steps = ahead.summary()['steps']
+    assert ahead.summary()['collisions'] and 0.5 * steps < sum(begun) < 2 * steps
+    begun.clear()
+    monkeypatch.setattr(HilBlock, 'runs_ahead', False)
+    one_by_one = Flight(fleet='collision', record=False).fly()
+    assert one_by_one.fingerprint == ahead.fingerprint and not begun
 
 
 def test_it_does_not_matter_who_is_first(flown, tmp_path):

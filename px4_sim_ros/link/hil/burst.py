@@ -13,7 +13,8 @@ the autopilot works, and so is the wind for the next one. What PX4 says beside a
 right after it. A scenario of which nothing is in force judges the steps afterwards: they end where
 the motion meets a bound that it waits for.
 
-The vehicles of a fleet take the same steps in turn, as many as all of them can.
+The vehicles of a fleet take the same steps in turn, as many as all of them can, and up to where
+two may collide.
 """
 from __future__ import annotations
 
@@ -494,7 +495,8 @@ class Bursts:
         # Where the noise of each is next.
         self._places = [code.ACCEL_AT, code.GYRO_AT, code.SHAKING_AT, *(
             {Magnetometer: code.FIELD_AT, Barometer: code.PRESSURE_AT}[kind] for kind in models)]
-        self.arrays.reals[code.ALTITUDES:code.SQUARE] = self._frames.altitudes_m
+        self.arrays.reals[code.ALTITUDES:code.REACH_M] = self._frames.altitudes_m
+        self.arrays.reals[code.REACH_M] = motion.radius_m or 0.0
         self.arrays.reals[code.SUBSTEP_S], n[code.SUBSTEPS], n[code.IS_RK4] = dynamics.substeps
         n[code.STATE_AT], n[code.OUTPUTS_AT] = memory.state_at, memory.outputs_at
         # Known to machine code by their addresses only.

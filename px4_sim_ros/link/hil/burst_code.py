@@ -43,6 +43,7 @@ from px4_sim_ros.model.body.motion_memory import (
     QX,
     QY,
     QZ,
+    VX,
     WX,
     WY,
     WZ,
@@ -95,9 +96,10 @@ HERE = -1
 """Instead of a socket: the autopilot is in this process."""
 UNHEARD = -1
 """Instead of the socket on which PX4 says more than its replies: nothing is read there."""
-# Real numbers of a burst: the length of a substep, and the current that was published last.
-SUBSTEP_S, CURRENT_A = range(2)
-START, ALTITUDES, SQUARE = 2, 5, 7
+# Real numbers of a burst: the length of a substep, the current that was published last, and the
+# radius of the sphere that collides with those of others; 0: nothing does.
+SUBSTEP_S, CURRENT_A, REACH_M = 0, 1, 7
+START, ALTITUDES, SQUARE = 2, 5, 8
 """Where the vehicle stood at first, ENU; see `HilFrames.altitudes_m`, and `geodesy.place_in`."""
 REALS = SQUARE + SQUARE_NUMBERS
 
@@ -469,6 +471,24 @@ def _make(sensing: np.dtype[typing.Any], numba: typing.Any) -> tuple[typing.Any,
     """Return signature and function."""
     t, carray, fly = numba.types, numba.carray, _fly(numba)
 
+    @numba.njit(error_model='numpy', _nrt=False)
+    def two_meet(vehicles, all_doubles, all_longs):  # type: ignore[no-untyped-def]
+        """Return whether spheres may overlap in the next step, as `collisions` finds it."""
+        for i in range(vehicles):
+            one, at = all_doubles[i][0], all_longs[i][0][STATE_AT]
+            step_s, reach_m = 1e-6 * all_longs[i][0][STEP_US], all_doubles[i][13][REACH_M]
+            for j in range(i if reach_m > 0.0 else 0):
+                other, its = all_doubles[j][0], all_longs[j][0][STATE_AT]
+                away = closer = 0.0
+                for k in range(3):
+                    away += (one[at + X + k] - other[its + X + k]) ** 2
+                    closer += (one[at + VX + k] - other[its + VX + k]) ** 2
+                # A little more than needed: Python takes such a step.
+                if math.sqrt(away) < (1.0 + _NEAR) * (
+                        reach_m + all_doubles[j][13][REACH_M] + step_s * math.sqrt(closer)):
+                    return True
+        return False
+
     def entry(  # type: ignore[no-untyped-def]
         vehicles, all_doubles, all_shapes, all_calls, all_longs, all_places, all_singles,
         all_polled, all_sensing,
@@ -477,7 +497,8 @@ def _make(sensing: np.dtype[typing.Any], numba: typing.Any) -> tuple[typing.Any,
         ended = DONE
         for turn in range(max(1, 2 * vehicles * all_longs[0][0][COUNT])):
             i, acts = turn % vehicles, turn // vehicles % 2 == 1
-            if i == 0 and not acts and ended != DONE:
+            if i == 0 and not acts and (ended != DONE or two_meet(
+                    vehicles, all_doubles, all_longs)):
                 break
             doubles, shape, longs = all_doubles[i], all_shapes[i], all_longs[i]
             places, singles = all_places[i], all_singles[i]

@@ -312,9 +312,12 @@ class Dynamics:
         """Their length (s), how many a step has, and whether they are those of `rk4`."""
         return self._of_a_step
 
-    def hull(self, radius_m: float) -> Hull:
-        """Return the sphere around the centre of mass that others collide with."""
-        x = self.state[:ROTORS].tolist()
+    def hull(self, radius_m: float, state: np.ndarray | None = None) -> Hull:
+        """Return the sphere around the centre of mass that others collide with.
+
+        :param state: of a step before; None: now
+        """
+        x = (self.state if state is None else state)[:ROTORS].tolist()
         self._bulk = self._bulk or self._plant.bulk
         return Hull(tuple(x[POSITION]), tuple(x[VELOCITY]), tuple(x[ATTITUDE]), tuple(x[RATE]),
                     *self._bulk, radius_m, *self._contact)
