@@ -188,7 +188,7 @@ def _is_heard(heard: typing.Container[str], name: str, time_us: int) -> bool:
 def _from_clock(
     time_us: int, said: typing.Mapping[str, dict[str, typing.Any]],
 ) -> list[Output]:
-    """Return what comes from where the clock is.
+    """Return the values that come from where the clock is.
 
     :param said: by vehicle, what is not the time itself
     """
