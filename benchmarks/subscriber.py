@@ -14,8 +14,8 @@ from px4_sim_ros.process.children import Child, own_module
 
 _MATCH_TIMEOUT_S, _LOOK_S, _STOP_TIMEOUT_S = 30.0, 0.05, 10.0
 _READY, _SPIN_S = 'ready', 0.02
-# Transforms are made from the pose, by a node that needs tf2_msgs.
-_VIEWED = 'ground_truth/pose', 'joint_states', 'imu/data_raw', 'gps/fix', 'battery_state'
+VIEWED = 'ground_truth/pose', 'joint_states', 'imu/data_raw', 'gps/fix', 'battery_state'
+"""What viewers show, but for transforms: a node that needs tf2_msgs makes these of the pose."""
 
 
 class OutsideSubscriber:
@@ -63,7 +63,7 @@ def main() -> int:
     raise_interrupt()
     topics = load_configuration(None, {}).graph.topics
     if sys.argv[1:] != [EVERY_TOPIC]:
-        topics = {name: topics[name] for name in _VIEWED}
+        topics = {name: topics[name] for name in VIEWED}
     counts = dict.fromkeys(topics, 0)
 
     def count(topic: str, data: bytes) -> None:

@@ -24,6 +24,7 @@ from benchmarks.__main__ import main
 from benchmarks.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from benchmarks.machine import name_of
 from benchmarks.results import Results, Round
+from benchmarks.subscriber import VIEWED
 from benchmarks.trivial_peer import Answers
 from benchmarks.worlds import Window, WorkLog
 from px4_sim_ros.link.hil.codec import HilEncoder
@@ -52,6 +53,10 @@ def frames(time_us, encoder=None):
 def parsed(data):
     """Return the messages in some bytes, of which each has to be right."""
     return mavlink.MAVLink(None).parse_buffer(data) or []      # raises for a wrong checksum
+
+
+def test_what_viewers_show_is_there():
+    assert set(VIEWED) < set(load_configuration(None, {}).graph.topics)
 
 
 # The command

@@ -147,7 +147,7 @@ class FlightController(HilServer):
         self._step_s = step_us / US_PER_S
         self._sent_s: float | None = None                # wall time of the samples sent last
         self._missed = 0
-        self._before: Scheduling | None = None           # of the thread of the step
+        self._real_time = contextlib.ExitStack()         # what ends it
 
     @property
     def connected(self) -> bool:
@@ -281,7 +281,7 @@ class FlightController(HilServer):
     def _keep_real_time(self) -> None:
         """Put off what holds up a step, and let the calling thread go before ordinary ones."""
         gc_control.keep()
-        self._before = Scheduling.of_caller()
+        self._real_time.callback(Scheduling.of_caller().restore)
         # Without the right to it the thread takes its turns with the others.
         with contextlib.suppress(PermissionError):
             go_last(0, os.SCHED_RESET_ON_FORK)
@@ -300,9 +300,7 @@ class FlightController(HilServer):
 
     def close(self) -> None:
         """Close the line and the ports; a second time nothing happens."""
-        before, self._before = self._before, None
-        if before is not None:
-            before.restore()
+        self._real_time.close()
         self._line.close()
         for peer in self._peers:
             peer.close()

@@ -26,7 +26,7 @@ from px4_sim_ros.model.truth import Truth
 
 # Two seconds of steps of 4 ms: steps that compiled code takes at once are not cut by their end.
 _ROWS_AHEAD = 500
-# Of a sample that Python takes: all at once may hold up a step, which is late in real time then.
+# Drawn at a time for steps of Python: a step that draws 500 may be late in real time.
 _ROWS_OF_PYTHON = 25
 
 HARMONICS = 3
@@ -126,7 +126,7 @@ class NoiseRows:
         if self.at == self._end:
             self._draw(_ROWS_OF_PYTHON)
         if not self._drawn:
-            self._drawn = self.rows.ravel().tolist()
+            self._drawn = self.rows[:self._end].ravel().tolist()
         begin = self.at * self._numbers
         self.at += 1
         return self._drawn[begin:begin + self._numbers]
@@ -140,10 +140,9 @@ class NoiseRows:
 
 
 def _recurrence(value: float, decay: float, drives: np.ndarray) -> list[float]:
-    """Return the values that follow one: each is the one before times `decay`, plus its drive."""
-    following = itertools.accumulate(
-        drives.tolist(), lambda before, drive: decay * before + drive, initial=value)
-    return list(itertools.islice(following, 1, None))
+    """Return a value and those that follow: each the one before times `decay`, plus its drive."""
+    return list(itertools.accumulate(
+        drives.tolist(), lambda before, drive: decay * before + drive, initial=value))
 
 
 class GaussMarkov:
@@ -167,15 +166,14 @@ class GaussMarkov:
         return self._value
 
     def take(self, periods: int) -> list[float]:
-        """Return the values of the next periods, in a tenth of the time that `next` needs."""
+        """Return the values of the next periods."""
         values = _recurrence(self._value, self._decay, self._sigma * self._stream.take(periods))
         self._value = values[-1]
-        return values
+        return values[1:]
 
     def skip(self, periods: int) -> None:
         """Let so many periods go by."""
-        if periods:
-            self.take(periods)
+        self.take(periods)
 
 
 class GaussMarkovVector:
@@ -207,12 +205,11 @@ class GaussMarkovVector:
                 for i, value in enumerate(self._value)]
         a, b, c = axes
         self._value = a[-1], b[-1], c[-1]
-        return np.transpose(axes)
+        return np.transpose(axes)[1:]
 
     def skip(self, periods: int) -> None:
         """Let so many periods go by."""
-        if periods:
-            self.take(periods)
+        self.take(periods)
 
 
 class VectorNoise:
