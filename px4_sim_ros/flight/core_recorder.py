@@ -76,9 +76,6 @@ class CoreRecorder:
         self._steps.send(outputs)
         self._write_events()
 
-    def publish(self, outputs: typing.Sequence[Output]) -> None:
-        """Do nothing: there are no subscribers."""
-
     def rows_possible(self, members: Members, first_us: int, step_us: int, count: int) -> int:
         """Return how many of steps `send_rows` can write, from the first of them on."""
         return self._steps.rows_possible(members, first_us, step_us, count)

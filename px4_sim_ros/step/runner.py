@@ -151,9 +151,6 @@ def _place_of(lane: Lane) -> Vector:
 class RowPort(Port, typing.Protocol):
     """Takes steps that were taken at once as rows of numbers."""
 
-    def publish(self, outputs: typing.Sequence[Output]) -> None:
-        """Publish outputs that are in rows as well, for those who want them: see `Runner.wants`."""
-
     def rows_possible(
         self, members: typing.Sequence[tuple[str, Ahead]], first_us: int, step_us: int, count: int,
     ) -> int:
@@ -345,25 +342,17 @@ class Runner:
         self._put_out_ends(lanes, aheads, step, wants, self._outbox)
         while step < begun:
             time_us, left = self.time_us + (step + 1) * step_us, begun - 1 - step
-            if skips and not self.wants_any(time_us):
-                step += 1
-                continue
             has_more = step == 0 and any(lane.has_led for lane in lanes)
             if left and self.rows is not None and not has_more and self.exchange is None:
                 self.flush()           # what has ended the step before
                 if count := self.rows.rows_possible(members, time_us, step_us, left):
                     with self._sending():
                         self.rows.send_rows(members, time_us, step_us, count, step)
-                        if self.wants is not None:
-                            beside: list[Output] = []
-                            for i in range(step, step + count):
-                                if self.wants_any(time_us):
-                                    self._put_out_step(
-                                        lanes, aheads, i, time_us, self.wants, beside)
-                                time_us += step_us
-                            self.rows.publish(beside)
                     step += count
                     continue
+            if skips and not self.wants_any(time_us):
+                step += 1
+                continue
             self._put_out_step(lanes, aheads, step, time_us, wants, self._outbox)
             step += 1
 

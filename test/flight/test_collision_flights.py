@@ -13,6 +13,7 @@ from px4_sim_ros import Flight
 from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.recording.bag.reader import vehicles_of
+from px4_sim_ros.spec.resources import named_file, read_yaml
 from px4_sim_ros.step.graph import COLLISION
 
 pytestmark = pytest.mark.process       # flies
@@ -79,7 +80,12 @@ def test_each_mode_gives_the_same_bits(mode, flown, tmp_path):
     assert compared.stdout.count('common messages are bit-identical') == 2, compared.stdout
 
 
-def test_steps_are_taken_at_once_while_no_two_are_near(monkeypatch):
+def test_steps_are_taken_at_once_while_no_two_are_near(monkeypatch, free_instances, tmp_path):
+    fleet = read_yaml(named_file('fleets', 'collision'), 'fleet file')
+    for vehicle in fleet['vehicles']:
+        vehicle['instance'] = next(free_instances)
+    (tmp_path / 'fleet.yaml').write_text(yaml.safe_dump(fleet))
+    options = {'fleet': str(tmp_path / 'fleet.yaml'), 'record': False}
     begun, take = [], HilBlock._take
 
     def counted(self, burst):
@@ -87,12 +93,12 @@ def test_steps_are_taken_at_once_while_no_two_are_near(monkeypatch):
         take(self, burst)
 
     monkeypatch.setattr(HilBlock, '_take', counted)
-    ahead = Flight(fleet='collision', record=False).fly()
+    ahead = Flight(**options).fly()
     steps = ahead.summary()['steps']
     assert ahead.summary()['collisions'] and 0.5 * steps < sum(begun) < 2 * steps
     begun.clear()
     monkeypatch.setattr(HilBlock, 'runs_ahead', False)
-    one_by_one = Flight(fleet='collision', record=False).fly()
+    one_by_one = Flight(**options).fly()
     assert one_by_one.fingerprint == ahead.fingerprint and not begun
 
 

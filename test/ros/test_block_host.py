@@ -4,12 +4,16 @@
 import types
 
 import pytest
+from commands import write_hop
 from managed_nodes import activate
 
+from px4_sim_ros import Flight
+from px4_sim_ros.flight.core_recorder import CoreRecorder
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.ros.framework.block_host import BlockHost
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.step import graph
@@ -19,6 +23,7 @@ from px4_sim_ros.step.slot import BlockSlot
 
 CONFIGURATION = load_configuration(None, {})
 GRAPH = CONFIGURATION.graph
+SHOWN = CLOCK, 'ground_truth/pose', 'imu/data_raw', 'gps/fix', 'battery_state', COMMAND
 TIME_US = 4000
 DISPLAY_US = CONFIGURATION.world.periods_us['display']
 IMU = ImuMeasurement(TIME_US, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.01, 0.002)
@@ -114,6 +119,47 @@ def test_nothing_is_published_for_whoever_has_left(process):
     process.host.refresh()
     process.host.send(OUTPUTS)
     assert process.sent() == {}
+
+
+def test_subscribers_get_what_is_recorded(monkeypatch, tmp_path):
+    """Also of steps that are sent as rows, in the order of the recording."""
+    mission = str(write_hop(tmp_path, 2.0))
+    flown = load_configuration(None, {'': {'mission': mission}})
+    process = Process(*map(Node, GRAPH.blocks), has_clock=True)
+    process.host.configure(flown.graph, flown.world)
+    process.subscribe(*SHOWN)
+    order, send, send_rows = [], CoreRecorder.send, CoreRecorder.send_rows
+    for name in SHOWN:
+        publisher = process.publishers[name]
+        publisher.publish_raw = lambda data, name=name: order.append((name, data))
+    process.host.refresh()
+    counts = []
+
+    def sent(recorder, outputs):
+        process.host.send(outputs)
+        send(recorder, outputs)
+
+    def sent_as_rows(recorder, members, first_us, step_us, count, first_row):
+        assert process.host.rows_possible(members, first_us, step_us, count) == count
+        process.host.send_rows(members, first_us, step_us, count, first_row)
+        send_rows(recorder, members, first_us, step_us, count, first_row)
+        counts.append(count)
+
+    monkeypatch.setattr(CoreRecorder, 'send', sent)
+    monkeypatch.setattr(CoreRecorder, 'send_rows', sent_as_rows)
+    steps = Flight(mission=mission, record=tmp_path / 'bag').fly().summary()['steps']
+    found = {}
+    for message in BagReader(tmp_path / 'bag').messages():
+        if message.topic in SHOWN:
+            found.setdefault(message.topic, []).append(message.data)
+    # The recorder leaves out the last step, which is not complete.
+    last_us = serialised_stamp_us(found[COMMAND][-1])
+    mine = {name: [data for its, data in order if its == name
+                   and serialised_stamp_us(data) <= last_us] for name in SHOWN}
+    assert mine == found
+    times_us = [serialised_stamp_us(data) for _, data in order]
+    assert times_us == sorted(times_us)
+    assert sum(counts) > 0.5 * steps
 
 
 def test_whose_outputs_are_heard(process):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of steps that were taken at once, laid out by machine code from rows of numbers.
 
+They go into a file, or their messages to subscribers.
+
 A record differs from that of the step before in its times and its number, and in numbers that
 stand in a row. Where they stand is found with rows whose numbers are their own places: what turns
 a row into messages stays where it is. A message whose numbers are computed from those of a row, as
@@ -146,6 +148,16 @@ class StepRows:
             if found := jobs[i, _FOUND]:
                 places.append((channel.id, self._places[i, :found].ravel().tolist()))
         return Rows(self._out[:size].tobytes(), places)
+
+    def messages(
+        self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
+    ) -> typing.Iterator[tuple[int, bytes]]:
+        """Yield the messages of so many steps in their order, each with the id of its channel."""
+        data, places = self.of(members, first_us, step_us, count, first_row, 0)
+        begins = sorted((at, channel) for channel, found in places for at in found[1::2])
+        ends = [at for at, _ in begins[1:]] + [len(data)]
+        for (at, channel), end in zip(begins, ends):
+            yield channel, data[at + MESSAGE_AT:end]
 
     def _made(
         self, members: Members, first_us: int, step_us: int, count: int, first_row: int,

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import signal
 import sys
 import threading
 import time
 import typing
 
-from px4_sim_ros.messages.publications import Publications
+from px4_sim_ros.messages.publications import Publication, Publications, publications_of
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.px4.shared_core import SharedCore
+from px4_sim_ros.recording.bag.mcap_file import BEFORE_MESSAGE
+from px4_sim_ros.recording.bag.step_rows import Members, StepRows
+from px4_sim_ros.recording.bag.writer import Channel
 from px4_sim_ros.spec.files import Files
 from px4_sim_ros.step.graph import ABSENCE, Graph, Topic, order_of, qualified, spec_of
 from px4_sim_ros.step.lane import NO_NODES, Lane, Output
@@ -23,7 +27,6 @@ from px4_sim_ros.step.slot import BlockSlot
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.step_bag import StepBag
-    from px4_sim_ros.recording.bag.step_rows import Members
     from px4_sim_ros.ros.framework.block_node import BlockNode
     from px4_sim_ros.ros.manager.clock_driver import ClockDriver
     from px4_sim_ros.ros.manager.manager import ManagerNode
@@ -58,7 +61,11 @@ class BlockHost:
         # The periods of these topics, by the same names.
         self._periods_us: dict[str, list[int]] = {}
         self._distinct_us: set[int] = set()
-        self.runner.wants, self.runner.wants_any = self._wants, self._wants_any
+        self.runner.wants, self.runner.wants_any, self.runner.rows = (
+            self._wants, self._wants_any, self)
+        self._rows_of: dict[str, dict[str, list[Publication]]] = {}    # by vehicle, as rows have it
+        self._rows: StepRows | None = None
+        self._row_topics: list[str] = []           # by the id of a channel of these rows
         self._last: dict[str, Output] = {}         # of each block
         self._recording: StepBag | None = None
 
@@ -102,6 +109,8 @@ class BlockHost:
         if not any(name in self._placed for name, node in self.nodes.items()
                    if node.vehicle == vehicle):
             self._publications[vehicle] = Publications(graph, world, self._wanted, vehicle)
+            self._rows_of[vehicle] = publications_of(graph, world, vehicle, BEFORE_MESSAGE)
+            self._rows = None
 
     def place(self, slot: BlockSlot, vehicle: str = '') -> None:
         """Let a block take part in the steps, from time 0 on."""
@@ -162,6 +171,7 @@ class BlockHost:
 
     def refresh(self) -> None:
         """See which topics have subscribers."""
+        before = list(self._wanted)
         self._wanted.clear()
         self._periods_us = {
             name: found for name, node in self.nodes.items()
@@ -172,7 +182,20 @@ class BlockHost:
         heard = set(self._periods_us)
         # What another process needs may have to be published again.
         is_whole = all(lane.is_whole for lane in self.runner.lanes.values())
-        self._heard = heard if is_whole or not heard else ALL_NODES
+        self._heard = (heard or NO_NODES) if is_whole or not heard else ALL_NODES
+        if list(self._wanted) != before:
+            self._rows = None
+
+    def _lay_out_rows(self) -> StepRows:
+        """Prepare for the messages of rows that are wanted."""
+        self._row_topics = list(self._wanted)
+        channels = {name: Channel(1) for name in self._wanted}
+        for i, channel in enumerate(channels.values()):
+            channel.id = i
+        return StepRows({
+            vehicle: {name: [its for its in found if its.topic in channels]
+                      for name, found in of_vehicle.items()}
+            for vehicle, of_vehicle in self._rows_of.items()}, channels)
 
     def _wants(self, name: str, time_us: int) -> bool:
         """Return whether a topic of a node with a subscriber is due."""
@@ -202,11 +225,16 @@ class BlockHost:
 
     def publish(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them."""
+        with self._publishing():
+            for output in outputs:
+                self._last[qualified(output.vehicle, output.block)] = output
+                if self._wanted:
+                    self._publish(output)
+
+    @contextlib.contextmanager
+    def _publishing(self) -> typing.Iterator[None]:
         started_s = time.monotonic()
-        for output in outputs:
-            self._last[qualified(output.vehicle, output.block)] = output
-            if self._wanted:
-                self._publish(output)
+        yield
         if self._driver is not None:
             # No block's time, so it is that of the manager, which has none.
             self._driver.clock.busy_s += time.monotonic() - started_s
@@ -219,19 +247,27 @@ class BlockHost:
     @recording.setter
     def recording(self, bag: StepBag | None) -> None:
         self._recording = bag
-        self.runner.rows = self if bag is not None else None
 
     def rows_possible(self, members: Members, first_us: int, step_us: int, count: int) -> int:
-        """Return how many of steps are recorded as rows, from the first of them on."""
-        assert self.recording is not None, 'the runner has rows only then'
-        return self.recording.rows_possible(members, first_us, step_us, count)
+        """Return how many of steps are sent as rows, from the first of them on."""
+        if self._wanted:
+            self._rows = self._rows or self._lay_out_rows()
+            count = self._rows.possible(members, first_us, step_us, count)
+        if count and self.recording is not None:
+            count = self.recording.rows_possible(members, first_us, step_us, count)
+        return count
 
     def send_rows(
         self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
     ) -> None:
-        """Record steps of which all numbers are in rows."""
-        assert self.recording is not None, 'the runner has rows only then'
-        self.recording.send_rows(members, first_us, step_us, count, first_row)
+        """Publish and record steps of which all numbers are in rows."""
+        if self._rows is not None:
+            with self._publishing():
+                for topic, data in self._rows.messages(
+                        members, first_us, step_us, count, first_row):
+                    self._wanted[self._row_topics[topic]](data)
+        if self.recording is not None:
+            self.recording.send_rows(members, first_us, step_us, count, first_row)
 
     def _publish(self, output: Output) -> None:
         for topic, data in self._publications[output.vehicle].of(output):
