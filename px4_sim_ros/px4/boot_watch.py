@@ -13,7 +13,8 @@ are about stands in /proc (https://man7.org/linux/man-pages/man5/proc.5.html).
 Until the first step tells PX4 the time, its threads sleep by the wall clock, up to a second.
 Whether such a sleep ends before or after the start script has started the next module changes the
 order of all that follows. So the script is stopped from before the first step until the last of
-them has ended: from then on they sleep by simulated time.
+them has ended: from then on they sleep by simulated time. The first step need not wait for such a
+sleep: PX4's thread of hrt work has one of a second.
 
 From then on the script goes last as well. A command of it starts a thread of PX4 and ends, and the
 thread may wait for one with a lower priority than the script has, as that of `dataman`: whether it
@@ -110,7 +111,11 @@ _OWN_FILES = 'etc/**/*'
 _SYSTEM_FILES = pathlib.Path('/etc/ld.so.cache'), pathlib.Path('/etc/localtime')
 # Of wall time.
 LONGEST_S = 20.0
-_LOOK_S = 0.0005
+# How long after a look the next one is, and how long after some of them that were in vain: they hold
+# up the script, and others who fly on the core.
+_LOOK_S, _SOON_LOOKS, _LATER_LOOK_S = 0.0005, 8, 0.004
+# A thread that sleeps longer is not waited for before the first step; its work queues do not.
+_LONG_SLEEP_S = 0.1
 # States of a thread that acts by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
 # By a signal, or by a debugger.
@@ -207,6 +212,8 @@ class BootWatch:
         self.agent = AgentWatch(self._process)
         self._disk_use: _DiskUse | None = None     # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
+        self._seen_s = 0.0                         # when that was
+        self._looks = 0                            # since it was at rest
         self._threads = _Threads()
         self._stopped: list[int] = []              # processes of its start script
         self._files: list[PinnedFile] = []
@@ -257,11 +264,13 @@ class BootWatch:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._stopped.pop(), signal.SIGCONT)
 
-    def settle(self, longest_s: float = LONGEST_S) -> bool:
+    def settle(self, longest_s: float = LONGEST_S, *, sleeps_may_last: bool = False) -> bool:
         """Wait until no thread acts by itself; return whether that has come.
 
         If it has not, the next call begins with what this one has seen: on a busy machine there
         may be but one look in a call.
+
+        :param sleeps_may_last: not to wait for who sleeps long, as `stop_script` will
         """
         deadline_s = time.monotonic() + longest_s
         while True:
@@ -273,14 +282,17 @@ class BootWatch:
                     self.let_script_go_on()
                     now = {}
                 self._seen = now
-            elif not self.is_booting or _is_at_rest(self._seen, now):
-                self._seen = {}
+            elif not self.is_booting or _is_at_rest(self._seen, now) or (
+                    sleeps_may_last and _is_like(self._seen, now)
+                    and time.monotonic() - self._seen_s > _LONG_SLEEP_S):
+                self._seen, self._looks = {}, 0
                 return True
             elif not _is_like(self._seen, now):
-                self._seen = now
+                self._seen, self._seen_s = now, time.monotonic()
             if time.monotonic() > deadline_s:
                 return False
-            time.sleep(_LOOK_S)
+            self._looks += 1
+            time.sleep(_LOOK_S if self._looks < _SOON_LOOKS else _LATER_LOOK_S)
 
     def wrong_schedule(self, step: int = 0) -> str:
         """Return a sentence about a thread that has not its place on our core, '' for none.

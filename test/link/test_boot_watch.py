@@ -152,6 +152,21 @@ def test_the_script_goes_on_when_two_looks_are_alike(monkeypatch):
         assert stopped == [True] * 4 + [False] * (len(stopped) - 4)
 
 
+@pytest.mark.parametrize(('others', 'rests'), [
+    ([WAITS], True), ([RUNS], False),
+    ([WAITS, WAITS._replace(switches=6)] * 99, False),       # it acts now and then
+])
+def test_who_sleeps_long_is_not_waited_for_before_the_first_step(others, rests, monkeypatch):
+    """The start script stands still until it has woken, from the first step on."""
+    with client() as watch:
+        looks = iter([*others, *[others[-1]] * 99_999])
+        monkeypatch.setattr(watch, '_look', lambda: {'1': LOOKS, '2': next(looks)})
+        monkeypatch.setattr(boot_watch, '_LONG_SLEEP_S', 0.02)
+        assert not watch.settle(0.1)
+        looks = iter([*others, *[others[-1]] * 99_999])
+        assert watch.settle(0.1, sleeps_may_last=True) == rests
+
+
 def test_one_that_ends_while_its_files_are_looked_up_is_no_error(monkeypatch):
     def gone(path, pattern):
         raise FileNotFoundError
