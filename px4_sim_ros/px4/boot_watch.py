@@ -111,8 +111,8 @@ _OWN_FILES = 'etc/**/*'
 _SYSTEM_FILES = pathlib.Path('/etc/ld.so.cache'), pathlib.Path('/etc/localtime')
 # Of wall time.
 LONGEST_S = 20.0
-# How long after a look the next one is, and how long after some of them that were in vain: they hold
-# up the script, and others who fly on the core.
+# How long after a look the next one is, and how long after some of them that were in vain, since
+# they hold up the script, and others who fly on the core.
 _LOOK_S, _SOON_LOOKS, _LATER_LOOK_S = 0.0005, 8, 0.004
 # A thread that sleeps longer is not waited for before the first step; its work queues do not.
 _LONG_SLEEP_S = 0.1
