@@ -199,6 +199,7 @@ class _DiskUse(typing.NamedTuple):
     major_faults: int
     read_bytes: int
     written_bytes: int
+    pages_missed: int          # of the system: in memory there was none for a fault
 
 
 class BootWatch:
@@ -317,10 +318,14 @@ class BootWatch:
         over: until then there are processes of its start script of which nothing is known yet.
         """
         before, self._disk_use = self._disk_use, _disk_use([self._process])
-        if before is None or self._disk_use is None or before == self._disk_use:
+        if before is None or self._disk_use is None:
             return ''
-        faults, read_bytes, written_bytes = (
+        faults, read_bytes, written_bytes, pages_missed = (
             now - then for now, then in zip(self._disk_use, before))
+        # Linux counts a fault that was tried again as well: another PX4 began a program in the same
+        # moment, and had a page of it. That it was in memory is known only if no page was missed.
+        if not (read_bytes or written_bytes or (faults and pages_missed)):
+            return ''
         return f'{faults} page faults, {read_bytes} bytes read, {written_bytes} bytes written'
 
     def _look(self) -> dict[str, _Thread]:
@@ -387,6 +392,7 @@ def _disk_use(processes: typing.Iterable[int | None]) -> _DiskUse | None:
     """Return how processes have used the disk until now; None if one has ended."""
     faults = read_bytes = written_bytes = 0
     with contextlib.suppress(OSError):
+        vmstat = dict(line.split() for line in (_PROC / 'vmstat').read_text().splitlines())
         for process in processes:
             folder = _PROC / str(process)
             stat = (folder / 'stat').read_text().rpartition(')')[2].split()
@@ -394,7 +400,7 @@ def _disk_use(processes: typing.Iterable[int | None]) -> _DiskUse | None:
             faults += int(stat[_MAJOR_FAULTS]) + int(stat[_MAJOR_FAULTS_OF_CHILDREN])
             read_bytes += int(counters['read_bytes'])
             written_bytes += int(counters['write_bytes'])
-        return _DiskUse(faults, read_bytes, written_bytes)
+        return _DiskUse(faults, read_bytes, written_bytes, int(vmstat['pgmajfault']))
     return None
 
 

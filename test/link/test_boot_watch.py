@@ -248,6 +248,20 @@ def test_who_writes_to_the_disk_is_noticed(folder, uses_disk):
         assert not watch.disk_used()
 
 
+@pytest.mark.parametrize(('faults', 'read_bytes', 'written_bytes', 'missed', 'uses_disk'), [
+    (0, 0, 0, 0, False), (0, 0, 0, 5, False), (2, 0, 0, 0, False), (2, 0, 0, 1, True),
+    (0, 4096, 0, 0, True), (0, 0, 4096, 0, True)])
+def test_a_fault_that_was_tried_again_is_no_use_of_the_disk(
+        faults, read_bytes, written_bytes, missed, uses_disk, monkeypatch):
+    """Another one had the page, which memory had all the time."""
+    uses = iter([(1, 1, 1, 1), (1 + faults, 1 + read_bytes, 1 + written_bytes, 1 + missed)])
+    with client() as watch:
+        monkeypatch.setattr(boot_watch, '_disk_use', lambda _: boot_watch._DiskUse(*next(uses)))
+        watch.stop_script()
+        said = f'{faults} page faults, {read_bytes} bytes read, {written_bytes} bytes written'
+        assert watch.disk_used() == said * uses_disk
+
+
 @pytest.fixture
 def on_disk():
     """Yield a file on the disk, which memory need not hold."""
