@@ -74,11 +74,16 @@ class Publications:
             change. None: all
         :param vehicle: the namespace of theirs, if the topics are to have it
         """
-        self._wanted = wanted
+        self._wanted, self._of = wanted, (graph, world, vehicle)
         self._topics = publications_of(graph, world, vehicle)
         self.periods_us = {
             its.topic: its.period_us for found in self._topics.values() for its in found}
         """How often each topic is due, by its name here."""
+
+    def wanted_behind(self, before: Before) -> dict[str, list[Publication]]:
+        """Return those that are wanted, whose messages have something before them."""
+        return {name: [its for its in found if self._wanted is None or its.topic in self._wanted]
+                for name, found in publications_of(*self._of, before).items()}
 
     def of(self, output: Output) -> typing.Iterator[tuple[str, bytes]]:
         """Yield the topics and messages of an output."""

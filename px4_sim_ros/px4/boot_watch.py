@@ -13,8 +13,8 @@ are about stands in /proc (https://man7.org/linux/man-pages/man5/proc.5.html).
 Until the first step tells PX4 the time, its threads sleep by the wall clock, up to a second.
 Whether such a sleep ends before or after the start script has started the next module changes the
 order of all that follows. So the script is stopped from before the first step until the last of
-them has ended: from then on they sleep by simulated time. The first step need not wait for such a
-sleep: PX4's thread of hrt work has one of a second.
+them has ended: from then on they sleep by simulated time. Before, nothing waits for such a sleep:
+PX4's thread of hrt work has one of a second.
 
 From then on the script goes last as well. A command of it starts a thread of PX4 and ends, and the
 thread may wait for one with a lower priority than the script has, as that of `dataman`: whether it
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import mmap
 import os
 import pathlib
@@ -114,7 +115,7 @@ LONGEST_S = 20.0
 # How long after a look the next one is, and how long after some of them that were in vain, since
 # they hold up the script, and others who fly on the core.
 _LOOK_S, _SOON_LOOKS, _LATER_LOOK_S = 0.0005, 8, 0.004
-# A thread that sleeps longer is not waited for before the first step; its work queues do not.
+# A thread that sleeps longer, as PX4's work queues do not, is waited for when the script is stopped.
 _LONG_SLEEP_S = 0.1
 # States of a thread that acts by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
@@ -214,8 +215,9 @@ class BootWatch:
         self._disk_use: _DiskUse | None = None     # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
         self._seen_s = 0.0                         # when that was
-        self._looks = 0                            # since it was at rest
         self._threads = _Threads()
+        # Whether `stop_script` will wait until who sleeps long has woken.
+        self._will_stop = self._process == self._session
         self._stopped: list[int] = []              # processes of its start script
         self._files: list[PinnedFile] = []
 
@@ -249,6 +251,7 @@ class BootWatch:
         disk is used.
         """
         self._disk_use = _disk_use(self._processes())
+        self._will_stop = False
         if self._process != self._session:
             return
         for process in self._processes():
@@ -265,16 +268,14 @@ class BootWatch:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._stopped.pop(), signal.SIGCONT)
 
-    def settle(self, longest_s: float = LONGEST_S, *, sleeps_may_last: bool = False) -> bool:
+    def settle(self, longest_s: float = LONGEST_S) -> bool:
         """Wait until no thread acts by itself; return whether that has come.
 
         If it has not, the next call begins with what this one has seen: on a busy machine there
         may be but one look in a call.
-
-        :param sleeps_may_last: not to wait for who sleeps long, as `stop_script` will
         """
         deadline_s = time.monotonic() + longest_s
-        while True:
+        for looks in itertools.count(1):
             now = self._look()
             if self._stopped:
                 # Twice alike: one who was looked at before may have been woken by one after it.
@@ -284,16 +285,16 @@ class BootWatch:
                     now = {}
                 self._seen = now
             elif not self.is_booting or _is_at_rest(self._seen, now) or (
-                    sleeps_may_last and _is_like(self._seen, now)
+                    self._will_stop and _is_like(self._seen, now)
                     and time.monotonic() - self._seen_s > _LONG_SLEEP_S):
-                self._seen, self._looks = {}, 0
+                self._seen = {}
                 return True
             elif not _is_like(self._seen, now):
                 self._seen, self._seen_s = now, time.monotonic()
             if time.monotonic() > deadline_s:
-                return False
-            self._looks += 1
-            time.sleep(_LOOK_S if self._looks < _SOON_LOOKS else _LATER_LOOK_S)
+                break
+            time.sleep(_LOOK_S if looks < _SOON_LOOKS else _LATER_LOOK_S)
+        return False
 
     def wrong_schedule(self, step: int = 0) -> str:
         """Return a sentence about a thread that has not its place on our core, '' for none.
@@ -392,7 +393,7 @@ def _disk_use(processes: typing.Iterable[int | None]) -> _DiskUse | None:
     """Return how processes have used the disk until now; None if one has ended."""
     faults = read_bytes = written_bytes = 0
     with contextlib.suppress(OSError):
-        vmstat = dict(line.split() for line in (_PROC / 'vmstat').read_text().splitlines())
+        of_system = (_PROC / 'vmstat').read_text().partition('\npgmajfault ')[2]
         for process in processes:
             folder = _PROC / str(process)
             stat = (folder / 'stat').read_text().rpartition(')')[2].split()
@@ -400,7 +401,7 @@ def _disk_use(processes: typing.Iterable[int | None]) -> _DiskUse | None:
             faults += int(stat[_MAJOR_FAULTS]) + int(stat[_MAJOR_FAULTS_OF_CHILDREN])
             read_bytes += int(counters['read_bytes'])
             written_bytes += int(counters['write_bytes'])
-        return _DiskUse(faults, read_bytes, written_bytes, int(vmstat['pgmajfault']))
+        return _DiskUse(faults, read_bytes, written_bytes, int(of_system.split(maxsplit=1)[0]))
     return None
 
 

@@ -342,6 +342,9 @@ class Runner:
         self._put_out_ends(lanes, aheads, step, wants, self._outbox)
         while step < begun:
             time_us, left = self.time_us + (step + 1) * step_us, begun - 1 - step
+            if skips and not self.wants_any(time_us):
+                step += 1
+                continue
             has_more = step == 0 and any(lane.has_led for lane in lanes)
             if left and self.rows is not None and not has_more and self.exchange is None:
                 self.flush()           # what has ended the step before
@@ -350,9 +353,6 @@ class Runner:
                         self.rows.send_rows(members, time_us, step_us, count, step)
                     step += count
                     continue
-            if skips and not self.wants_any(time_us):
-                step += 1
-                continue
             self._put_out_step(lanes, aheads, step, time_us, wants, self._outbox)
             step += 1
 

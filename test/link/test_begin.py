@@ -131,7 +131,7 @@ def test_what_a_boot_takes_counts_in_steps_only(make_link, connect, monkeypatch)
     class Watch:
         address, is_booting = None, True
 
-        def settle(self, timeout_s=None, *, sleeps_may_last=False):
+        def settle(self, timeout_s=None):
             end_s = time.perf_counter() + 1e-3
             while time.perf_counter() < end_s:
                 pass
@@ -156,7 +156,7 @@ def test_a_boot_is_waited_for_as_long_as_it_is_looked_at(make_link, connect, mon
         def __init__(self, peer):
             self.address = peer
 
-        def settle(self, timeout_s=None, *, sleeps_may_last=False):
+        def settle(self, timeout_s=None):
             clock.now_s += 0.05
             return False
 

@@ -9,7 +9,6 @@ script has ended.
 from __future__ import annotations
 
 import enum
-import functools
 import time
 import typing
 
@@ -141,7 +140,7 @@ class Boot:
             self._watch = BootWatch(peer)
             self._watch.load_files()
             self._looked_s = 0.0
-        rests = self._count(functools.partial(self._watch.settle, sleeps_may_last=True))
+        rests = self._count(self._watch.settle)
         if not rests and self._looked_s > LONGEST_S:
             self._record_nondeterminism(_RESTLESS)
             return True

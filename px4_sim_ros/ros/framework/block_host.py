@@ -11,7 +11,7 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.messages.publications import Publication, Publications, publications_of
+from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.process.signals import Stop
 from px4_sim_ros.px4.shared_core import SharedCore
@@ -63,9 +63,7 @@ class BlockHost:
         self._distinct_us: set[int] = set()
         self.runner.wants, self.runner.wants_any, self.runner.rows = (
             self._wants, self._wants_any, self)
-        self._rows_of: dict[str, dict[str, list[Publication]]] = {}    # by vehicle, as rows have it
-        self._rows: StepRows | None = None
-        self._row_topics: list[str] = []           # by the id of a channel of these rows
+        self._rows: StepRows | None = None         # of the topics that are wanted
         self._last: dict[str, Output] = {}         # of each block
         self._recording: StepBag | None = None
 
@@ -109,7 +107,6 @@ class BlockHost:
         if not any(name in self._placed for name, node in self.nodes.items()
                    if node.vehicle == vehicle):
             self._publications[vehicle] = Publications(graph, world, self._wanted, vehicle)
-            self._rows_of[vehicle] = publications_of(graph, world, vehicle, BEFORE_MESSAGE)
             self._rows = None
 
     def place(self, slot: BlockSlot, vehicle: str = '') -> None:
@@ -182,20 +179,17 @@ class BlockHost:
         heard = set(self._periods_us)
         # What another process needs may have to be published again.
         is_whole = all(lane.is_whole for lane in self.runner.lanes.values())
-        self._heard = (heard or NO_NODES) if is_whole or not heard else ALL_NODES
+        self._heard = NO_NODES if not heard else heard if is_whole else ALL_NODES
         if list(self._wanted) != before:
             self._rows = None
 
     def _lay_out_rows(self) -> StepRows:
-        """Prepare for the messages of rows that are wanted."""
-        self._row_topics = list(self._wanted)
+        """Prepare for the topics that are wanted; the id of a channel is the place of its own."""
         channels = {name: Channel(1) for name in self._wanted}
         for i, channel in enumerate(channels.values()):
             channel.id = i
-        return StepRows({
-            vehicle: {name: [its for its in found if its.topic in channels]
-                      for name, found in of_vehicle.items()}
-            for vehicle, of_vehicle in self._rows_of.items()}, channels)
+        return StepRows({vehicle: its.wanted_behind(BEFORE_MESSAGE)
+                         for vehicle, its in self._publications.items()}, channels)
 
     def _wants(self, name: str, time_us: int) -> bool:
         """Return whether a topic of a node with a subscriber is due."""
@@ -262,10 +256,11 @@ class BlockHost:
     ) -> None:
         """Publish and record steps of which all numbers are in rows."""
         if self._rows is not None:
+            publish = list(self._wanted.values())
             with self._publishing():
                 for topic, data in self._rows.messages(
                         members, first_us, step_us, count, first_row):
-                    self._wanted[self._row_topics[topic]](data)
+                    publish[topic](data)
         if self.recording is not None:
             self.recording.send_rows(members, first_us, step_us, count, first_row)
 
