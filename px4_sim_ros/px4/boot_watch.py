@@ -115,7 +115,7 @@ LONGEST_S = 20.0
 # How long after a look the next one is, and how long after some of them that were in vain, since
 # they hold up the script, and others who fly on the core.
 _LOOK_S, _SOON_LOOKS, _LATER_LOOK_S = 0.0005, 8, 0.004
-# A thread that sleeps longer, as PX4's work queues do not, is waited for when the script is stopped.
+# A thread that sleeps longer, unlike PX4's work queues, is waited for when the script is stopped.
 _LONG_SLEEP_S = 0.1
 # States of a thread that acts by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
