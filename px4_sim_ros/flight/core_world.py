@@ -10,7 +10,7 @@ import typing
 
 from px4_sim_ros.flight.core_vehicle import CoreVehicle, VehicleSetup
 from px4_sim_ros.flight.record import WorldStatus
-from px4_sim_ros.model.timebase import US_PER_S, is_due, timed
+from px4_sim_ros.model.timebase import US_PER_S, next_due_us, timed
 from px4_sim_ros.process import signals
 from px4_sim_ros.spec.run_parameters import ManagerParameters, RecorderParameters
 from px4_sim_ros.step.clock import LockstepClock
@@ -144,7 +144,7 @@ class CoreWorld:
     def _run(self, stop: threading.Event, signal: signals.Stop) -> None:
         runner, clock = self._runner, self._clock
         pace_watch = PaceWatch(clock.step_us)
-        steps = clock.steps
+        steps, status_us = clock.steps, US_PER_S
         while not (stop.is_set() or signal.asked):
             while clock.steps == steps and runner.run():
                 pass
@@ -157,8 +157,9 @@ class CoreWorld:
             steps = clock.steps
             if self._observer is not None:
                 self._observer(clock.complete_us, runner.values)
-            if self._recorder is not None and is_due(clock.complete_us, US_PER_S):
+            if self._recorder is not None and clock.complete_us >= status_us:
                 self._record_status(self._recorder)
+                status_us = next_due_us(clock.complete_us, US_PER_S)
             if clock.speed_factor and (sentence := pace_watch.remark(
                     clock.speed_factor, steps, clock.lost_s, True)):
                 print(timed(sentence, clock.complete_us), file=sys.stderr, flush=True)

@@ -47,11 +47,11 @@ def _new_battery(status: BatteryStatus | None) -> BatteryState:
 def _battery_numbers(status: BatteryStatus | None) -> Numbers:
     """Return the numbers; None is for a vehicle without a battery.
 
-    They have 32 bits, and the current is negative while discharging, as the message wants it.
+    The current is negative while discharging, as the message wants it.
     """
     if status is None:
         return math.nan, math.nan, math.nan, 0.0, 0.0, math.nan, False
-    s = status.with_32_bits()      # so that the percentage follows from what is written
+    s = status
     return (s.voltage_v, -s.current_a, s.charge_ah, s.capacity_ah, s.design_capacity_ah,
             s.state_of_charge, True)
 

@@ -23,28 +23,35 @@ class NormalStream:
     """Standard normal numbers; a new consumer never shifts another's stream.
 
     Numbers are drawn in blocks, and handed out without a step of Python: one call of NumPy for
-    each number would cost more than the sensor that uses it.
+    each number would cost more than the sensor that uses it. How many are drawn at a time does not
+    change them.
     """
 
     def __init__(self, seed: int, name: str) -> None:
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], 'little')
-        generator = np.random.Generator(np.random.PCG64([seed, key]))
-        blocks = map(generator.standard_normal, itertools.repeat(_BLOCK))
-        numbers: typing.Iterator[float] = itertools.chain.from_iterable(
-            map(np.ndarray.tolist, blocks))
-        self._numbers = numbers
+        self._generator = np.random.Generator(np.random.PCG64([seed, key]))
+        self._drawn: typing.Iterator[float] = iter(())     # of the block that is handed out
+        numbers = self._numbers = itertools.chain.from_iterable(self._blocks())
         self.next = numbers.__next__
         """Returns the next number of the stream."""
         self.next3 = zip(numbers, numbers, numbers).__next__
         """Returns the next three numbers of the stream."""
 
+    def _blocks(self) -> typing.Iterator[typing.Iterator[float]]:
+        while True:
+            self._drawn = iter(self._generator.standard_normal(_BLOCK).tolist())
+            yield self._drawn
+
     def take(self, count: int) -> np.ndarray:
         """Return the next numbers of the stream."""
-        return np.fromiter(self._numbers, float, count)
+        if count < _BLOCK:
+            return np.fromiter(self._numbers, float, count)
+        drawn = list(self._drawn)
+        return np.concatenate((drawn, self._generator.standard_normal(count - len(drawn))))
 
     def skip(self, count: int) -> None:
         """Let so many numbers go by."""
-        next(itertools.islice(self._numbers, count, count), None)
+        self.take(count)
 
     def uniform(self) -> float:
         """Return a number within 0 and 1, evenly distributed, from the next of the stream."""

@@ -117,8 +117,11 @@ class Ahead(typing.Protocol):
         :param wants: returns whether those of a block are wanted in this step
         """
 
-    def value(self, name: str, step: int) -> typing.Any:
-        """Return an output of a step in which it is due, by its name."""
+    def values(self, name: str, steps: range) -> typing.Iterable[tuple[int, typing.Any]]:
+        """Yield an output, by its name, in steps in which it is due, each since which step."""
+
+    def columns(self, name: str, steps: range) -> typing.Any:
+        """Return an output whose numbers are arrays, with one for each step, or None."""
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return its last outputs; none if it was not due."""

@@ -206,6 +206,16 @@ class DynamicsBlock(Block):
         numbers = tuple(row[self.dynamics.arrays[0].state_at:].tolist())
         return _published(self.dynamics.battery_of(numbers, time_us))
 
+    def batteries_of(self, rows: np.ndarray) -> BatteryStatus | None:
+        """Return the battery as published after each of those steps, its numbers as arrays."""
+        columns: typing.Any = rows[:, self.dynamics.arrays[0].state_at:].T
+        found = self.dynamics.battery_of(tuple(columns), 0)
+        if found is None:
+            return None
+        numbers: typing.Any = [
+            np.full(len(rows), its, np.float32).astype(float) for its in found[1:]]
+        return BatteryStatus(0, *numbers)
+
     def _late(
         self, references_rad_s: typing.Sequence[float], time_us: int,
     ) -> typing.Sequence[float]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from px4_sim_ros.model.collisions import pushes
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
+from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Ahead, Block
 from px4_sim_ros.step.graph import CLOCK, COLLISION, HULL, WAKE, WAKES, Graph, qualified
@@ -289,8 +289,7 @@ class Runner:
         if self.clock is None or not self.takes_steps_at_once or (
                 self.exchange is not None and self.exchange.has_wakes):
             return False
-        # Each second of simulated time is looked at by others.
-        until_us = min(next_due_us(self.time_us - 1, US_PER_S), self.clock.latest_us)
+        until_us = self.clock.latest_us
         lanes = self._present(self.time_us)
         if not self.presences.is_constant:
             until_us = self.presences.same_until_us(self.time_us, until_us)

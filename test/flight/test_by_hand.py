@@ -68,6 +68,8 @@ OF_PX4 = {
 # A motor is off for less time than a fall takes.
 LASTS_S = 0.1
 GRAPHS = ['composed', pytest.param('separate', marks=pytest.mark.long)]
+# Of IN_FLIGHT, by the command in a push; all of them are given within a process.
+SOME = 'note', 'push', 'sensor_bias', 'gnss_denied', 'motor_off', 'clear', 'autopilot_off'
 
 
 def test_all_kinds_are_here():
@@ -98,21 +100,23 @@ def words_of(kind, parameters):
 
 @pytest.mark.slow
 @pytest.mark.process
-@pytest.mark.parametrize('mode', GRAPHS)
-def test_in_a_graph_by_the_command(mode, here, instance, tmp_path):
+@pytest.mark.parametrize(('mode', 'kinds'), [
+    ('composed', SOME), *(pytest.param(mode, IN_FLIGHT, marks=pytest.mark.long)
+                          for mode in ('composed', 'separate'))], ids=['some', 'all', 'separate'])
+def test_in_a_graph_by_the_command(mode, kinds, here, instance, tmp_path):
     words = command('fly', '--mode', mode, '--mission', 'hover', '--speed-factor', '1',
                     '--instance', instance, '--record', tmp_path / 'bag')
     with running(words) as process:
         wait_for_line(process, 'arrived')
-        for kind, parameters in IN_FLIGHT.items():
-            given = here(*words_of(kind, parameters))
+        for kind in kinds:
+            given = here(*words_of(kind, IN_FLIGHT[kind]))
             assert (given.returncode, given.stdout) == (0, f'{kind}\n'), given.stderr
             wait_for_line(process, 'by hand' if kind == 'note' else f'{kind}: ')
         stopped = here('stop')
         # An autopilot that was off has disarmed, which ends the flight: perhaps before.
         assert stopped.returncode == 0 or 'no manager was found' in stopped.stderr
         process.communicate(timeout=60)
-    assert_done(tmp_path / 'bag', IN_FLIGHT.keys())
+    assert_done(tmp_path / 'bag', set(kinds))
     replayed = here('replay', tmp_path / 'bag')
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 

@@ -37,20 +37,19 @@ KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_fac
 
 @pytest.mark.parametrize('mode, seed, up_m, arrivals', [
     ('core', 7, 10.0, 5),
-    # As test_one_truth does.
-    pytest.param('composed', 1, 1.0, 1, marks=pytest.mark.long),
-    ('separate', 8, 0.5, 1)])
+    ('composed', 8, 0.5, 1),
+    # Test_scene_flights flies it in a push.
+    pytest.param('separate', 8, 0.5, 1, marks=pytest.mark.long)])
 def test_the_mission_is_flown(mode, seed, up_m, arrivals, here, tmp_path):
     """In each mode, with the seed of the configuration and with others.
 
-    All modes give the same bits: that which is fastest flies the whole square, the others a hop;
-    and one of the others tells all of it in a namespace.
+    All modes give the same bits: that which is fastest flies the whole square, the others a hop,
+    in a namespace.
     """
     file = tmp_path / 'summary.json'
     words = ['--seed', seed] if seed != 1 else []
     if mode != 'core':
         words += ['--mission', write_hop(tmp_path, up_m)]
-    if mode == 'separate':
         words += ['--namespace', 'uav1']
     result = run('fly', '--mode', mode, '--instance', INSTANCE, '--summary', file, *words)
     assert result.returncode == 0, result.stderr

@@ -9,7 +9,7 @@ import instances
 import numpy as np
 import pytest
 import yaml
-from commands import IN_MODES, flown_in_modes, replayed, run
+from commands import flown_in_modes, replayed, run
 from px4_flight import NEEDS_FIFO
 from rclpy.serialization import deserialize_message
 from scipy.spatial.transform import Rotation
@@ -36,8 +36,8 @@ def write(folder, vehicle, more, scenario):
 
 
 @pytest.mark.process
-@IN_MODES
-def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
+@pytest.mark.long
+def test_it_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
     """By the control of a rotor, which moves all the time."""
     write(tmp_path, 'iris', {
         'servos': [{'name': 'pan', 'control': 0, 'lag_s': 0.02, 'rate_rad_s': 9.0,
@@ -46,7 +46,7 @@ def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
                    {'class': 'px4_sim_ros:DistanceSensor', 'gimbal_pitch': 'pan',
                     'to_autopilot': True, 'field_of_view_deg': 5}]}, {
             'scene': 'street', 'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}]})
-    _, compared = flown_in_modes(tmp_path, instance, '--scenario', 'mine.yaml', modes=modes)
+    _, compared = flown_in_modes(tmp_path, instance, '--scenario', 'mine.yaml')
     assert all(found.topics[topic].equal > 50 for found in compared
                for topic in ('labels/image_raw', 'distance'))
     angles = read_table(BagReader(tmp_path / 'core'), 'joint_states')['servo_angle_rad.1']

@@ -43,30 +43,6 @@ FOR_PX4 = (
 # The embedded autopilot without a process of its own: the same bits, as campaigns fly them.
 IN_PROCESS = (
     '--autopilot', 'none', '--node', 'hil_bridge=px4_sim_ros.flight.direct_bridge:DirectBridge')
-# Something of each kind, up to the end of the last.
-MANY = {
-    'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
-    'mission': [{'take_off': {'up_m': 0.4}}, {'land': {}}],
-    'events': [
-        {'at_s': 0.4, 'for_s': 0.2, 'autopilot_off': None},
-        {'when': {'height_m': {'above': 0.1}}, 'for_s': 0.1, 'autopilot_paused': None},
-        {'when': {'height_m': {'above': 0.2}}, 'for_s': 0.1, 'replies_lost': {'share': 0.5}},
-        {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
-            'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},
-        {'at_s': 2.6, 'for_s': 0.5, 'sensor_off': {'sensor': 'magnetometer'}},
-        {'at_s': 2.6, 'for_s': 0.5, 'sensor_noise': {'sensor': 'barometer', 'sigma': 5}},
-        {'at_s': 2.6, 'gnss_spoofed': {'path': [[5, 0.5, 0, 0]]}},
-        {'at_s': 2.6, 'turbulence': {'intensity_m_s': 1.0, 'correlation_time_s': 1.0}},
-        {'at_s': 2.6, 'motor_slow': {'motor': 2, 'time_constant_s': 0.02}},
-        {'at_s': 2.6, 'payload': {'mass_kg': 0.02, 'position_m': [0.05, 0.0, 0.0],
-                                  'inertia_kg_m2': [0.001, 0.0, 0.0]}},
-        {'at_s': 2.6, 'for_s': 0.3, 'torque': {'torque_n_m': [0.05, 0.0, 0.0]}},
-        {'at_s': 2.6, 'air_density': {'share': 0.98}},
-        {'at_s': 2.6, 'for_s': 0.5, 'replies_late': {'delay_s': 0.01}},
-        {'at_s': 2.6, 'battery_capacity': {'share': 0.5}}],
-    'expect': [{'always': {'tilt_deg': {'below': 30}}},
-               {'eventually': {'height_m': {'above': 0.3}}}],
-    'end': {'at_s': 3.3}}
 # Nobody flies, and it is over after a tenth of a second.
 GROUND = {'mission': 'none', 'end': {'at_s': 0.1}}
 
@@ -133,34 +109,6 @@ def test_an_example_holds_with_px4(fly, name):
     schedule = ['--px4-schedule', REPEATABLE] if name == 'flown_by_hand' else []
     code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8, *schedule)
     assert (code, said) == (0, ''), summary.get('expectations')
-
-
-@pytest.mark.process
-def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, here, instance, tmp_path):
-    """The replay does again what was done to sensors; a copy of the file is in the recording.
-
-    Commands are late, so that `core` acts ahead, and `separate` and the replay do not. What is
-    flown in `composed` is replayed in `core` below, with a fault by hand.
-    """
-    file, fingerprints = write(MANY), set()
-    for mode, start in ('core', here), ('separate', run):
-        result = start('fly', '--mode', mode, '--scenario', file, '--instance', instance,
-                       '--record', tmp_path / mode, '--summary', tmp_path / 'summary.json',
-                       '--set', 'dynamics.command_delay_us=8000')
-        assert result.returncode == 0, result.stdout + result.stderr
-        summary = json.loads((tmp_path / 'summary.json').read_text())
-        assert summary['repeatable'], summary
-        fingerprints.add(summary['fingerprint'])
-    assert len(fingerprints) == 1
-    same = here('compare', tmp_path / 'core', tmp_path / 'separate')
-    assert same.returncode == 0, same.stdout
-    file.unlink()
-    # A node that a busy machine keeps waiting is named, and is no end.
-    replayed = run('replay', '--mode', 'separate', tmp_path / 'separate')
-    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
-    assert 'common messages are bit-identical' in replayed.stdout
-    again = here('refly', tmp_path / 'core')
-    assert again.returncode == 0, again.stdout + again.stderr
 
 
 @pytest.mark.process

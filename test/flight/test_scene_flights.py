@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -15,9 +16,9 @@ from px4_sim_ros import Flight
 from px4_sim_ros.model.rotation import difference, matrix, to_body
 from px4_sim_ros.model.scene.moving import placed
 from px4_sim_ros.recording.analysis.comparison import compare_bags
+from px4_sim_ros.recording.analysis.export import read_table
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.spec.files import Files
-from px4_sim_ros.spec.flight_spec import MODES
 from px4_sim_ros.spec.resources import config_directory
 from px4_sim_ros.step.runner import Runner
 
@@ -39,6 +40,32 @@ CAMERAS = f'''  - {{class: 'px4_sim_ros:Camera', noise: 0.01, mounting_deg: [0, 
   - {{class: 'px4_sim_ros:CameraCalibration', {LENS}}}
   - {{class: 'px4_sim_ros:LabelCamera', period_us: 200000, {LENS}}}
 '''
+DOWN = CAMERAS.replace('[0, 20, 0]', '[0, 90, 0]')
+# A fault of each kind, up to the end of the last.
+MANY = {
+    'vehicle': 'vehicle.yaml', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
+    'mission': [{'take_off': {'up_m': 0.4}}, {'land': {}}],
+    'events': [
+        {'at_s': 0.4, 'for_s': 0.2, 'autopilot_off': None},
+        {'when': {'height_m': {'above': 0.1}}, 'for_s': 0.1, 'autopilot_paused': None},
+        {'when': {'height_m': {'above': 0.15}}, 'for_s': 0.1, 'replies_lost': {'share': 0.5}},
+        {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
+            'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},
+        {'at_s': 2.6, 'for_s': 0.5, 'sensor_off': {'sensor': 'magnetometer'}},
+        {'at_s': 2.6, 'for_s': 0.5, 'sensor_noise': {'sensor': 'barometer', 'sigma': 5}},
+        {'at_s': 2.6, 'for_s': 0.3, 'sensor_frozen': {'sensor': 'sun_sensor'}},
+        {'at_s': 2.6, 'gnss_spoofed': {'path': [[5, 0.5, 0, 0]]}},
+        {'at_s': 2.6, 'turbulence': {'intensity_m_s': 1.0, 'correlation_time_s': 1.0}},
+        {'at_s': 2.6, 'motor_slow': {'motor': 2, 'time_constant_s': 0.02}},
+        {'at_s': 2.6, 'payload': {'mass_kg': 0.02, 'position_m': [0.05, 0.0, 0.0],
+                                  'inertia_kg_m2': [0.001, 0.0, 0.0]}},
+        {'at_s': 2.6, 'for_s': 0.3, 'torque': {'torque_n_m': [0.05, 0.0, 0.0]}},
+        {'at_s': 2.6, 'air_density': {'share': 0.98}},
+        {'at_s': 2.6, 'for_s': 0.5, 'replies_late': {'delay_s': 0.01}},
+        {'at_s': 2.6, 'battery_capacity': {'share': 0.5}}],
+    'expect': [{'always': {'tilt_deg': {'below': 30}}},
+               {'eventually': {'height_m': {'above': 0.15}}}],
+    'end': {'at_s': 4.2}}
 PAD = {'name': 'pad', 'shape': 'mesh', 'file': 'cube.stl', 'scale': 2.0, 'place_m': [0, 0, -0.8]}
 TOPICS = ('lidar/points', 'scan', 'depth/image', 'depth/camera_info', 'range', 'optical_flow',
           'gps/sky', 'gps_1/sky', 'camera/image_raw', 'camera/camera_info', 'labels/image_raw')
@@ -53,14 +80,65 @@ def write_scenario(folder, text):
     (folder / 'mine.yaml').write_text(text.replace('{scene}', str(folder / 'yard.yaml')))
 
 
+def write_sea(folder):
+    """Write a scene; return it: a mesh on a ship's deck, and one that passes the ship."""
+    trimesh.creation.box((1.0, 1.0, 1.0)).export(folder / 'cube.stl')
+    sea = yaml.safe_load((config_directory() / 'scenes' / 'moving_deck.yaml').read_text())
+    sea['paths']['boat'] = {'points': [{'time_s': 0, 'place_m': [-5, 6, 0]},
+                                       {'time_s': 20, 'place_m': [55, 6, 0], 'yaw_deg': 40}]}
+    sea['objects'] += [PAD | {'scale': 6.0, 'place_m': [-8, 0, -0.9], 'path': 'ship'},
+                       PAD | {'name': 'boat', 'place_m': [0, 0, 3], 'path': 'boat'}]
+    (folder / 'sea.yaml').write_text(yaml.safe_dump(sea))
+    return sea
+
+
 @pytest.mark.process
-@pytest.mark.parametrize('modes', [
-    ('core', 'separate'), pytest.param(MODES, marks=pytest.mark.long)], ids=['two', 'all'])
-def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
-    """In a push `composed` flies the same cameras and lidars over a deck, below."""
-    write_scenario(tmp_path, SCENARIO + CAMERAS + 'end: {at_s: 3.5}')
+def test_all_at_once_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
+    """From a mesh on a ship's deck: all that sees, one on a gimbal, own code, faults of each kind.
+
+    Each of them by itself, and for longer, is in `make test-long`. Commands are late, so that
+    `core` and `composed` act ahead, and `separate` and the replays do not.
+    """
+    for name in 'sun_sensor.py', 'visual_odometry.py':
+        shutil.copy(EXAMPLES / name, tmp_path)
+    write_sea(tmp_path)
+    iris = yaml.safe_load((config_directory() / 'vehicles' / 'iris.yaml').read_text())
+    # By the control of a rotor, which moves all the time.
+    iris['servos'] = [{'name': 'pan', 'control': 0, 'lag_s': 0.02, 'rate_rad_s': 9.0,
+                       'travel_rad': 3.0}]
+    (tmp_path / 'vehicle.yaml').write_text(yaml.safe_dump(iris))
+    sees = yaml.safe_load(SCENARIO.replace('{scene}', 'sea.yaml') + DOWN)
+    # ImageOdometry joins the images with the range, each 60 ms.
+    sees['place']['periods_us.range_finder'] = 20_000
+    for block in sees['blocks']:
+        if block['class'].startswith('px4_sim_ros:Camera'):
+            block['period_us'] = 60_000
+    sees['blocks'] += [
+        {'class': 'px4_sim_ros:DistanceSensor', 'gimbal_pitch': 'pan', 'gimbal_yaw': 'pan'},
+        {'class': 'sun_sensor.py:SunSensor'}, {'class': 'visual_odometry.py:ImageOdometry'}]
+    (tmp_path / 'mine.yaml').write_text(yaml.safe_dump(sees | MANY))
     bags, compared = flown_in_modes(
-        tmp_path, instance, '--scenario', 'mine.yaml', modes=modes)
+        tmp_path, instance, '--scenario', 'mine.yaml', '--set', 'dynamics.command_delay_us=8000')
+    for found in compared:
+        assert all(found.topics[topic].equal > 10 for topic in (*TOPICS, 'distance', 'sun'))
+        assert found.topics['camera/odometry'].equal       # so low it sees little
+    assert np.ptp(read_table(bags['core'], 'joint_states')['servo_angle_rad.1']) > 0.1
+    # The recording has a copy of the scenario, and of what it names.
+    for name in 'mine.yaml', 'vehicle.yaml', 'sea.yaml', 'cube.stl':
+        (tmp_path / name).unlink()
+    allow = [word for its in ('sun_sensor.py:SunSensor', 'visual_odometry.py:ImageOdometry')
+             for word in ('--allow', its)]
+    for mode in 'core', 'composed':
+        replayed(tmp_path, mode, '--mode', mode, *allow)
+    again = here('refly', 'core', *allow, cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+@pytest.mark.process
+@pytest.mark.long
+def test_it_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
+    write_scenario(tmp_path, SCENARIO + CAMERAS + 'end: {at_s: 3.5}')
+    bags, compared = flown_in_modes(tmp_path, instance, '--scenario', 'mine.yaml')
     core = bags['core']
     for found in compared:
         assert all(found.topics[topic].equal > 10 for topic in TOPICS)
@@ -83,16 +161,9 @@ def test_it_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
 @IN_MODES
 def test_what_moves_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
     """From a mesh on a ship's deck, as it heaves and rolls; another mesh passes the ship."""
-    trimesh.creation.box((1.0, 1.0, 1.0)).export(tmp_path / 'cube.stl')
-    sea = yaml.safe_load((config_directory() / 'scenes' / 'moving_deck.yaml').read_text())
-    sea['paths']['boat'] = {'points': [{'time_s': 0, 'place_m': [-5, 6, 0]},
-                                       {'time_s': 20, 'place_m': [55, 6, 0], 'yaw_deg': 40}]}
-    sea['objects'] += [PAD | {'scale': 6.0, 'place_m': [-8, 0, -0.9], 'path': 'ship'},
-                       PAD | {'name': 'boat', 'place_m': [0, 0, 3], 'path': 'boat'}]
-    (tmp_path / 'sea.yaml').write_text(yaml.safe_dump(sea))
+    sea = write_sea(tmp_path)
     (tmp_path / 'mine.yaml').write_text(
-        SCENARIO.replace('{scene}', 'sea.yaml').replace('direction: left', 'direction: down')
-        + CAMERAS.replace('[0, 20, 0]', '[0, 90, 0]')
+        SCENARIO.replace('{scene}', 'sea.yaml').replace('direction: left', 'direction: down') + DOWN
         + 'expect: [{never: {clearance_m: {below: -1}}}]\nend: {at_s: 6}\n')
     bags, compared = flown_in_modes(
         tmp_path, instance, '--scenario', 'mine.yaml', modes=modes)
@@ -103,7 +174,7 @@ def test_what_moves_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, in
     assert len(set(labels)) > 1, 'nothing moves'
     meshes = {sea['objects'].index(its) + 2 for its in sea['objects'] if its['shape'] == 'mesh'}
     assert meshes <= frozenset.union(*labels)
-    for mode in 'core', 'composed':
+    for mode in modes[:2]:
         replayed(tmp_path, 'core', '--mode', mode)
 
 

@@ -9,7 +9,7 @@ import instances
 import numpy as np
 import pytest
 import yaml
-from commands import IN_MODES, flown_in_modes, replayed, run
+from commands import flown_in_modes, replayed, run
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros import Flight
@@ -55,14 +55,14 @@ def test_its_velocity_is_the_true_one(folder, instance):
 
 
 @pytest.mark.process
-@IN_MODES
-def test_it_is_the_same_in_all_modes_and_is_replayed(modes, folder, instance):
+@pytest.mark.long
+def test_it_is_the_same_in_all_modes_and_is_replayed(folder, instance):
     """With small images, also where there is none at first: a replay goes on from that."""
     scenario = yaml.safe_load((folder / 'mine.yaml').read_text())
     scenario['blocks'][0] |= {'width': 96, 'height': 72}
     scenario['mission'] = [{'take_off': {'up_m': 1.0}}, {'land': {}}]
     (folder / 'mine.yaml').write_text(yaml.safe_dump(scenario))
-    _, compared = flown_in_modes(folder, instance, '--scenario', 'mine.yaml', modes=modes)
+    _, compared = flown_in_modes(folder, instance, '--scenario', 'mine.yaml')
     assert all(50 < found.topics[TOPIC].equal < 200 for found in compared)
     for mode in 'core', 'composed':
         replayed(folder, 'core', '--mode', mode, '--allow', CLASS)

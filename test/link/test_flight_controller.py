@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A flight controller at the end of a line answers each step with its newest controls."""
 import contextlib
+import itertools
 import os
 import select
 import socket
@@ -431,14 +432,15 @@ def test_a_period_that_the_controller_misses_is_counted_and_said_once(controller
     said, wall_s = {}, 100.0
     controller.remark = said.setdefault      # as the report: the first of a kind
     monkeypatch.setattr(flight_controller.time, 'monotonic', lambda: wall_s)
+    monkeypatch.setattr(flight_controller.time, 'thread_time', itertools.count(0.0, 3e-4).__next__)
     for time_us, later_s in ((4000, 3.0), (8000, 0.004), (12_000, 0.0079), (16_000, 0.0081),
                              (20_000, 0.0), (24_000, 0.1)):
         wall_s += later_s
         controller.send(sensor(time_us, number=1) + sensor(time_us))
     assert controller.figures()['missed_periods'] == '2'
     assert list(said.values()) == [
-        'samples of t = 0.016 s were sent 8.1 ms after those before, in place of 4 ms: the'
-        ' controller has missed a period; counted as missed_periods']
+        'samples of t = 0.016 s were sent 8.1 ms after those before, in place of 4 ms, of which the'
+        ' step ran for 0.3 ms: the controller has missed a period; counted as missed_periods']
     controller.retire_client()               # until the next one is there, there is no period
     wall_s += 1.0
     controller.send(sensor(4000))

@@ -47,7 +47,7 @@ from px4_sim_ros.model.sensors.imu import Imu
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement, Magnetometer
 from px4_sim_ros.model.sensors.noise import NoiseRows
 from px4_sim_ros.model.sensors.sensing import sensing_record
-from px4_sim_ros.model.timebase import is_due, next_due_us
+from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
 from px4_sim_ros.model.truth import BatteryStatus
 from px4_sim_ros.step.block import BlockConfiguration, Called, Inputs, Outputs
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
@@ -59,7 +59,7 @@ if typing.TYPE_CHECKING:       # a flight without one does without its actions
     from px4_sim_ros.link.pilot.block import PilotBlock
     from px4_sim_ros.step.scenario_block import ScenarioBlock
 
-_MOST_STEPS, _MOST_CHANGES, _BYTES = 250, 32, 16384
+_MOST_STEPS, _MOST_CHANGES, _BYTES = 1000, 32, 16384
 _NS_PER_S = 1e9
 # Of wall time, for a reply while other processes want the cores; else awake.
 _LONGEST_SLEEP_NS, _AWAKE_NS = 20_000_000, round(AWAKE_S * _NS_PER_S)
@@ -184,18 +184,29 @@ class Burst:
     def _time_of(self, step: int) -> int:
         return self._time_us + (step + 1) * self._bursts.step_us
 
-    def value(self, name: str, step: int) -> typing.Any:
-        """Return an output of one of `taken` in a step, by its name."""
+    def _step_of(self, time_us: int) -> int:
+        return (time_us - self._time_us) // self._bursts.step_us - 1
+
+    def values(self, name: str, steps: range) -> typing.Iterator[tuple[int, typing.Any]]:
+        """Yield an output, by its name, in steps in which it is due, each since which step."""
         if name == FAULTS:
-            return self._bursts.faults
-        if name == AUTOPILOT_STATE:
-            return self._bursts.state_after(step)
-        if name == 'battery_state':        # without the rest of the motion
-            return self._bursts.battery(self.rows[step], self._time_of(step))
-        if name in self.given:
-            return next(outputs[name] for at_us, _, outputs in self.called
-                        if at_us == self._time_of(step) and name in outputs)
-        return self.output(next(s for s in self.taken if name in s.outputs), step)[name]
+            yield steps[0], self._bursts.faults
+        elif name == AUTOPILOT_STATE:
+            yield steps[0], self._bursts.state_after(steps[0])
+            yield from self._bursts.states_within(steps)
+        elif name in self.given:
+            for at_us, _, outputs in self.called:
+                if name in outputs and (step := self._step_of(at_us)) in steps:
+                    yield step, outputs[name]
+        else:
+            slot = next(s for s in self.taken if name in s.outputs)
+            yield from ((step, self.output(slot, step)[name]) for step in steps)
+
+    def columns(self, name: str, steps: range) -> BatteryStatus | None:
+        """Return an output whose numbers are arrays, with one for each step: the battery."""
+        if name != 'battery_state':
+            return None
+        return self._bursts.batteries(self.rows[steps.start:steps.stop:steps.step])
 
     def last(self, slot: BlockSlot) -> Outputs:
         """Return the last outputs of one of `taken`."""
@@ -371,6 +382,8 @@ class Bursts:
         until_us = min(
             until_us, self._frames.arrival_us(),
             time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:3])) * self.step_us)
+        if self._shares_core:          # its schedule is looked at then
+            until_us = min(until_us, next_due_us(time_us, US_PER_S))
         for slot, act_us in self._given.acts_us.items():
             if slot in self._called_before_us or slot is self._given.within:
                 continue
@@ -619,6 +632,10 @@ class Bursts:
         """Return the state of the autopilot after a step, as the pilot knows it."""
         return next(state for since, state in reversed(self._states) if since <= step)
 
+    def states_within(self, steps: range) -> typing.Iterator[tuple[int, AutopilotState]]:
+        """Yield the states that have come after the first of some steps, each with its step."""
+        return ((since, state) for since, state in self._states if steps[0] < since <= steps[-1])
+
     @property
     def said(self) -> Outputs:
         """What the pilot has put out last."""
@@ -761,9 +778,9 @@ class Bursts:
             return {block.output: MagneticFieldMeasurement(time_us, field, model.variance)}
         return {block.output: PressureMeasurement(time_us, row[code.PRESSURE], model.variance)}
 
-    def battery(self, numbers: np.ndarray, time_us: int) -> BatteryStatus | None:
-        """Return the battery with the numbers of a row."""
-        return self._dynamics.battery_of(numbers[:self._size], time_us)
+    def batteries(self, rows: np.ndarray) -> BatteryStatus | None:
+        """Return the battery with the numbers of rows, as one whose numbers are arrays."""
+        return self._dynamics.batteries_of(rows[:, :self._size])
 
     def command(self, numbers: np.ndarray) -> Outputs:
         """Return the command in a row."""

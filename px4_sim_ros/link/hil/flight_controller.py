@@ -146,6 +146,7 @@ class FlightController(HilServer):
         self._intervals, self._ages, self._round_trips = Histogram(), Histogram(), Histogram()
         self._step_s = step_us / US_PER_S
         self._sent_s: float | None = None                # wall time of the samples sent last
+        self._worked_s = 0.0                             # processor time of the thread then
         self._missed = 0
         self._real_time = contextlib.ExitStack()         # what ends it
 
@@ -178,13 +179,15 @@ class FlightController(HilServer):
     def _look_at_pace(self, time_us: int) -> None:
         """Count a period that the controller has missed, before its samples of a time are sent."""
         now_s, before_s = time.monotonic(), self._sent_s
-        self._sent_s = now_s
+        worked_s, worked_before_s = time.thread_time(), self._worked_s
+        self._sent_s, self._worked_s = now_s, worked_s
         if before_s is not None and now_s - before_s > _LATE * self._step_s:
             self._missed += 1
             after_ms, period_ms = 1e3 * (now_s - before_s), 1e3 * self._step_s
             self.remark('missed_periods', (
                 f'samples of t = {time_us / US_PER_S:.3f} s were sent {after_ms:.1f} ms after those'
-                f' before, in place of {period_ms:g} ms: the controller has missed a period;'
+                f' before, in place of {period_ms:g} ms, of which the step ran for'
+                f' {1e3 * (worked_s - worked_before_s):.1f} ms: the controller has missed a period;'
                 ' counted as missed_periods'))
 
     def _write(self, frame: bytes) -> None:

@@ -3,7 +3,6 @@
 """Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 
-import itertools
 import math
 import typing
 
@@ -25,7 +24,7 @@ from px4_sim_ros.model.truth import Truth
 # its mean is its value x/2 earlier, times sin(x/2) / (x/2).
 
 # Two seconds of steps of 4 ms: steps that compiled code takes at once are not cut by their end.
-_ROWS_AHEAD = 500
+_ROWS_AHEAD = 2000
 # Drawn at a time for steps of Python: a step that draws 500 may be late in real time.
 _ROWS_OF_PYTHON = 25
 
@@ -140,9 +139,8 @@ class NoiseRows:
 
 
 def _recurrence(value: float, decay: float, drives: np.ndarray) -> list[float]:
-    """Return a value and those that follow: each the one before times `decay`, plus its drive."""
-    return list(itertools.accumulate(
-        drives.tolist(), lambda before, drive: decay * before + drive, initial=value))
+    """Return the values that follow one: each the one before times `decay`, plus its drive."""
+    return [value := decay * value + drive for drive in drives.tolist()]
 
 
 class GaussMarkov:
@@ -169,7 +167,7 @@ class GaussMarkov:
         """Return the values of the next periods."""
         values = _recurrence(self._value, self._decay, self._sigma * self._stream.take(periods))
         self._value = values[-1]
-        return values[1:]
+        return values
 
     def skip(self, periods: int) -> None:
         """Let so many periods go by."""
@@ -195,7 +193,10 @@ class GaussMarkovVector:
 
     def next(self) -> Vector:
         """Return the bias one period later."""
-        self.take(1)
+        x, y, z = self._value
+        a, b, c = self._stream.next3()
+        decay, sigma = self._decay, self._sigma
+        self._value = decay * x + sigma * a, decay * y + sigma * b, decay * z + sigma * c
         return self._value
 
     def take(self, periods: int) -> np.ndarray:
@@ -205,7 +206,7 @@ class GaussMarkovVector:
                 for i, value in enumerate(self._value)]
         a, b, c = axes
         self._value = a[-1], b[-1], c[-1]
-        return np.transpose(axes)[1:]
+        return np.transpose(axes)
 
     def skip(self, periods: int) -> None:
         """Let so many periods go by."""

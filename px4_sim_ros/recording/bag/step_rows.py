@@ -7,7 +7,8 @@ They go into a file, or their messages to subscribers.
 A record differs from that of the step before in its times and its number, and in numbers that
 stand in a row. Where they stand is found with rows whose numbers are their own places: what turns
 a row into messages stays where it is. A message whose numbers are computed from those of a row, as
-that of the battery, or that has other things than numbers, is made in Python and put in its place.
+that of the battery, or that has other things than numbers, is made in Python and put in its place;
+one that only gets another time is made once.
 """
 from __future__ import annotations
 
@@ -33,10 +34,13 @@ from px4_sim_ros.step.graph import CLOCK, COMMAND
 _MOST_STEPS = 256
 # Numbers of a topic: when it is due, of how many messages one is recorded and how many there were;
 # its channel; where its first record is and its bytes; where its columns are in the table, how
-# many; the row of a step, counted from that of its motion; how many were laid out; and whether its
-# records are given.
-(_PERIOD_US, _EVERY, _SEEN, _CHANNEL, _AT, _SIZE, _FIRST, _COLUMNS, _ROW, _FOUND, _IS_GIVEN,
- _NUMBERS) = range(12)
+# many; the row of a step, counted from that of its motion; how many were laid out; and which of the
+# given records holds, -1 if none is given, and the end of these.
+(_PERIOD_US, _EVERY, _SEEN, _CHANNEL, _AT, _SIZE, _FIRST, _COLUMNS, _ROW, _FOUND, _GIVEN, _END,
+ _NUMBERS) = range(13)
+# Numbers of a record that is given: since when it holds, where it is, and its bytes.
+_SINCE_US, _GIVEN_AT, _GIVEN_SIZE, _GIVEN_NUMBERS = range(4)
+_NO_HEAD = 0, 0, 0, 0
 
 Members = typing.Sequence[tuple[str, Ahead]]
 """The vehicles of a step, in their order."""
@@ -45,7 +49,7 @@ Members = typing.Sequence[tuple[str, Ahead]]
 class _Given(typing.NamedTuple):
     """A topic whose messages are made in Python."""
 
-    channel: Channel
+    job: int
     to: Publication
     member: int
     name: str                      # of the value
@@ -101,12 +105,11 @@ class StepRows:
                         where = _places(to.encode, placed[name], apart[name])
                     channel = self._channels[to.topic]
                     self._taken.append(channel)
-                    if is_given := where is None:
-                        self._given.append(_Given(channel, to, member, name))
-                        where = []
+                    if where is None:
+                        self._given.append(_Given(len(jobs), to, member, name))
                     jobs.append([to.period_us, channel.every, 0, 0, len(templates), len(record),
-                                 len(columns), len(where), name == COMMAND, 0, is_given])
-                    columns += where
+                                 len(columns), len(where or ()), name == COMMAND, 0, -1, -1])
+                    columns += where or ()
                     templates += record
         self._jobs = np.array(jobs, np.int64)
         self._columns = np.array(columns or [(0, 0)], np.int64)
@@ -114,7 +117,7 @@ class StepRows:
         self._out = np.zeros(_MOST_STEPS * len(templates), np.uint8)
         self._places = np.zeros((len(jobs), _MOST_STEPS, 2), np.int64)
         self._sizes = np.array(
-            [0] * 7 + [*self._columns.shape, len(jobs), len(templates), len(self._out)])
+            [0] * 7 + [*self._columns.shape, len(jobs), len(templates), len(self._out), 0])
         self._addresses = [array.ctypes.data for array in (
             self._jobs, self._columns, self._templates, self._out, self._places, self._sizes)]
 
@@ -135,13 +138,15 @@ class StepRows:
         assert numbers.flags.c_contiguous
         for i, number in enumerate((*numbers.shape, first_us, step_us, count, first_row, begin)):
             sizes[i] = number
-        given = list(self._made(members, first_us, step_us, count, first_row))
-        data, lengths = b''.join(given), np.array([*map(len, given), 0], np.int64)
-        if (most := len(data) + count * len(self._templates)) > len(self._out):
+        data, given = self._made(members, first_us, step_us, count, first_row)
+        sizes[12] = len(given)
+        # One that is given may be longer than the first of its topic.
+        longest = len(self._templates) + len(self._given) * int(given[:, _GIVEN_SIZE].max())
+        if (most := count * longest) > len(self._out):
             self._out = np.zeros(most, np.uint8)
             sizes[11], self._addresses[3] = most, self._out.ctypes.data
         size = _function()(
-            numbers.ctypes.data, data, lengths.ctypes.data, *self._addresses)
+            numbers.ctypes.data, data, given.ctypes.data, *self._addresses)
         places = []
         for i, channel in enumerate(self._taken):
             channel.seen = jobs[i, _SEEN]
@@ -161,19 +166,43 @@ class StepRows:
 
     def _made(
         self, members: Members, first_us: int, step_us: int, count: int, first_row: int,
-    ) -> typing.Iterator[bytes]:
-        """Yield the records that are made here, in the order of the file but for their heads."""
-        due = []
-        for i, (channel, to, _, _) in enumerate(self._given):
-            times_us = range(first_us + -first_us % to.period_us, first_us + count * step_us,
-                             to.period_us)
-            if channel.every:
-                due += [(time_us, i) for time_us in times_us[-channel.seen % channel.every::
-                                                             channel.every]]
-        for time_us, i in sorted(due):
-            _, to, member, name = self._given[i]
-            value = members[member][1].value(name, first_row + (time_us - first_us) // step_us)
-            yield to.encode.packer(value)(time_us, value, (0, 0, 0, 0))
+    ) -> tuple[bytes, np.ndarray]:
+        """Return records that are made here, and their numbers; their heads are left open."""
+        records: list[bytes] = []
+        since_us: list[int] = []
+        for job, to, member, name in self._given:
+            numbers = self._jobs[job]
+            numbers[_GIVEN] = numbers[_END] = len(records)
+            steps = range(first_row + -first_us % to.period_us // step_us, first_row + count,
+                          to.period_us // step_us)
+            if not steps or not numbers[_EVERY]:
+                continue
+            ahead, of_row_us = members[member][1], first_us - first_row * step_us
+            columns = ahead.columns(name, steps)
+            if columns is not None:
+                assert isinstance(to.encode, Encoder), 'what has numbers has one'
+                records += self._records(job, to.encode, columns, len(steps))
+                since_us += [of_row_us + step * step_us for step in steps]
+            else:
+                for step, value in ahead.values(name, steps):
+                    since_us.append(of_row_us + step * step_us)
+                    records.append(to.encode.packer(value)(0, value, _NO_HEAD))
+            numbers[_END] = len(records)
+        sizes = np.array([0, *map(len, records)], np.int64)
+        given = np.zeros((max(1, len(records)), _GIVEN_NUMBERS), np.int64)
+        given[:len(records)] = np.transpose([since_us, np.cumsum(sizes)[:-1], sizes[1:]])
+        return b''.join(records), given
+
+    def _records(
+        self, job: int, encode: Encoder, columns: typing.Any, count: int,
+    ) -> list[bytes]:
+        """Return the records of a value whose numbers are arrays."""
+        at, size = self._jobs[job, _AT], self._jobs[job, _SIZE]
+        found = np.tile(self._templates[at:at + size], (count, 1))
+        for (place, form), numbers in zip(encode.leaves, encode.numbers(columns)):
+            octets = np.full(count, numbers, f'<{form}').view(np.uint8).reshape(count, -1)
+            found[:, MESSAGE_AT + place:MESSAGE_AT + place + octets.shape[1]] = octets
+        return [row.tobytes() for row in found]
 
 
 # More than any place of a row.
@@ -221,18 +250,17 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
     integers, data = t.CPointer(t.int64), t.CPointer(t.uint8)
 
     def entry(  # type: ignore[no-untyped-def]
-        rows_at, given_at, lengths_at, jobs_at, columns_at, templates_at, out_at, places_at,
-        sizes_at,
+        rows_at, data_at, given_at, jobs_at, columns_at, templates_at, out_at, places_at, sizes_at,
     ):
         n_rows, width, first_us, step_us, count, row, begin = carray(sizes_at, 7)
-        n_columns, two, n_jobs, n_templates, n_out = carray(sizes_at, 12)[7:]
+        n_columns, two, n_jobs, n_templates, n_out, n_given = carray(sizes_at, 13)[7:]
         jobs, columns = carray(jobs_at, (n_jobs, _NUMBERS)), carray(columns_at, (n_columns, two))
         templates = carray(templates_at, n_templates)
         out = carray(out_at, n_out)
         rows = carray(rows_at, (n_rows, 8 * width))
         places = carray(places_at, (n_jobs, _MOST_STEPS, 2))
-        size = used = made = 0
-        given, lengths = carray(given_at, n_out), carray(lengths_at, n_jobs * _MOST_STEPS + 1)
+        given, data = carray(given_at, (n_given, _GIVEN_NUMBERS)), carray(data_at, n_out)
+        size = 0
         for j in range(n_jobs):
             jobs[j, _FOUND] = 0
         for step in range(count):
@@ -245,12 +273,15 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
                 job[_SEEN] = seen + 1
                 if every == 0 or seen % every:
                     continue
-                length = lengths[made] if job[_IS_GIVEN] else job[_SIZE]
+                source, at, length = templates, job[_AT], job[_SIZE]
+                if job[_GIVEN] >= 0:
+                    while job[_GIVEN] + 1 < job[_END] and (
+                            given[job[_GIVEN] + 1, _SINCE_US] <= time_us):
+                        job[_GIVEN] += 1
+                    source = data
+                    at, length = given[job[_GIVEN], _GIVEN_AT], given[job[_GIVEN], _GIVEN_SIZE]
                 for i in range(length):
-                    out[size + i] = (given[used + i] if job[_IS_GIVEN]
-                                     else templates[job[_AT] + i])
-                used += length * job[_IS_GIVEN]
-                made += job[_IS_GIVEN]
+                    out[size + i] = source[at + i]
                 fields = size + FIELDS_AT
                 put_integer(out, fields, job[_CHANNEL], 2)
                 put_integer(out, fields + 2, seen // every, 4)
@@ -260,9 +291,9 @@ def _make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
                 put_integer(out, stamp, time_us // US_PER_S, 4)
                 put_integer(out, stamp + 4, time_us % US_PER_S * NS_PER_US, 4)
                 for k in range(job[_FIRST], job[_FIRST] + job[_COLUMNS]):
-                    at, source = size + columns[k, 0], 8 * columns[k, 1]
+                    at, place = size + columns[k, 0], 8 * columns[k, 1]
                     for i in range(8):
-                        out[at + i] = rows[row + step + job[_ROW], source + i]
+                        out[at + i] = rows[row + step + job[_ROW], place + i]
                 places[j, job[_FOUND], 0] = time_us * NS_PER_US
                 places[j, job[_FOUND], 1] = begin + size
                 job[_FOUND] += 1
