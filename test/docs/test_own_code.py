@@ -329,8 +329,8 @@ def test_what_a_block_warns_of_is_said(mode, folder):
     with running(words, cwd=folder, stderr=subprocess.PIPE) as process:
         wait_for_line(process, 'armed')        # it is said long before
         interrupt(process)
-        said, end = process.stderr.read().splitlines()
-    assert said.endswith('the hose leaks')
+        *said, end = process.stderr.read().splitlines()
+    assert [line.partition(': ')[2] for line in said] == ['the hose leaks'], said
     assert end == 'fly: interrupted'
 
 

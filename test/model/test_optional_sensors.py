@@ -514,11 +514,13 @@ def test_next3_takes_three_numbers():
     assert [v for _ in range(700) for v in stream.next3()] == draw(7, 'imu', 2100).tolist()
 
 
-@pytest.mark.parametrize('count', [0, 1, 1023, 1024, 5000])
+@pytest.mark.parametrize('count', [0, 1, 245, 246, 247, 1023, 1024, 5000])
 def test_numbers_that_are_skipped_are_those_that_would_have_come(count):
-    stream = NormalStream(7, 'imu')
+    stream, other = NormalStream(7, 'imu'), NormalStream(7, 'imu')
     first = [stream.next() for _ in range(10)]
     stream.skip(count)
+    assert [other.next(), *other.take(9), *other.take(count), *other.next3()] == draw(
+        7, 'imu', count + 13).tolist()
     assert first == draw(7, 'imu', 10).tolist()
     assert [*stream.next3(), stream.next()] == draw(7, 'imu', count + 14)[-4:].tolist()
 

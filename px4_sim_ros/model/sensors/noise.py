@@ -166,7 +166,8 @@ class GaussMarkov:
     def take(self, periods: int) -> list[float]:
         """Return the values of the next periods."""
         values = _recurrence(self._value, self._decay, self._sigma * self._stream.take(periods))
-        self._value = values[-1]
+        if periods:
+            self._value = values[-1]
         return values
 
     def skip(self, periods: int) -> None:
@@ -205,7 +206,8 @@ class GaussMarkovVector:
         axes = [_recurrence(value, self._decay, drives[:, i])
                 for i, value in enumerate(self._value)]
         a, b, c = axes
-        self._value = a[-1], b[-1], c[-1]
+        if periods:
+            self._value = a[-1], b[-1], c[-1]
         return np.transpose(axes)
 
     def skip(self, periods: int) -> None:
