@@ -72,8 +72,9 @@ def test_both_get_the_same_force_the_other_way_and_fly_on(flown):
     assert held == {'hovers': [True], 'passes': [False]}
 
 
-@pytest.mark.parametrize('mode', [
-    'composed', pytest.param('separate', marks=pytest.mark.long)])
+# In a push the wakes of test_downwash_flights go the same way.
+@pytest.mark.long
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_each_mode_gives_the_same_bits(mode, flown, tmp_path):
     assert fingerprints(fly(tmp_path, mode)) == fingerprints(flown[1])
     compared = here('compare', tmp_path / mode, flown[0] / 'core')

@@ -132,7 +132,6 @@ def test_rerun_shows_all_in_one_space_and_each_while_it_is_there(flown, tmp_path
     assert min(distances['above']) == pytest.approx(flown[1]['least_distance_m'], abs=1e-3)
 
 
-# Collisions go by messages in each push, in test_collision_flights.
 @pytest.mark.parametrize('mode', [
     'composed', pytest.param('separate', marks=pytest.mark.long)])
 def test_each_mode_gives_the_same_bits(mode, vehicles, flown, here, tmp_path):

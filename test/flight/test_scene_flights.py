@@ -250,7 +250,7 @@ def test_satellites_are_lost_in_a_street_and_come_back(instance):
 
 
 @pytest.mark.process
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_busy_machine_changes_nothing(tmp_path, instance, other_instance):
     """Two processes at once, which want both cores."""
     write_scenario(tmp_path, SCENARIO)
