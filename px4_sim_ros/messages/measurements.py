@@ -51,9 +51,8 @@ def _battery_numbers(status: BatteryStatus | None) -> Numbers:
     """
     if status is None:
         return math.nan, math.nan, math.nan, 0.0, 0.0, math.nan, False
-    s = status
-    return (s.voltage_v, -s.current_a, s.charge_ah, s.capacity_ah, s.design_capacity_ah,
-            s.state_of_charge, True)
+    return (status.voltage_v, -status.current_a, status.charge_ah, status.capacity_ah,
+            status.design_capacity_ah, status.state_of_charge, True)
 
 
 def _battery_value(time_us: int, n: Numbers, frame: str) -> BatteryStatus | None:

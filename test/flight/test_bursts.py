@@ -22,6 +22,7 @@ from px4_sim_ros.flight.core_vehicle import VehicleSetup
 from px4_sim_ros.flight.core_world import CoreWorld
 from px4_sim_ros.link.hil import block, burst_code
 from px4_sim_ros.link.hil.battery_link import PAYLOAD_PORT
+from px4_sim_ros.link.hil.boot import Boot
 from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US
 from px4_sim_ros.link.hil.server import port_of
 from px4_sim_ros.link.ports import LOCAL, bound_socket
@@ -29,8 +30,10 @@ from px4_sim_ros.model.body.motion_memory import VX, X, Z
 from px4_sim_ros.model.own_blocks import to_text
 from px4_sim_ros.model.scenario.situation import MOTION, NUMBERS, AutopilotState, Situation
 from px4_sim_ros.model.sensors.gnss import Gnss
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.px4.boot_watch import StartScript
+from px4_sim_ros.px4.shared_core import SharedCore
 from px4_sim_ros.px4.sitl import AGENT_PORT
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.spec.configuration import load_configuration
@@ -361,6 +364,18 @@ def test_steps_end_when_their_wall_time_is_over(instance, monkeypatch):
     taken = count_steps(monkeypatch, True)
     assert flown(instance)[:3] == in_time[:3]
     assert set(taken) == {1}
+
+
+def test_the_schedule_of_a_repeatable_autopilot_is_looked_at_each_second(instance, monkeypatch):
+    looked_us = set()
+    monkeypatch.setattr(SharedCore, 'enter', lambda core: '')
+    monkeypatch.setattr(Boot, 'look_for_gaps', lambda boot, time_us: looked_us.add(time_us))
+    taken = count_steps(monkeypatch, True)
+    flight = Flight(mission='hover', record=False, instance=instance,
+                    set={'hil_bridge.shares_core': True}).fly()
+    seconds = int(float(flight.summary()['sim_time_s']))
+    assert looked_us >= {second * US_PER_S for second in range(1, seconds + 1)}
+    assert sum(taken) > 0.9 * seconds * 250
 
 
 def test_steps_go_on_through_pilot_and_telemetry_of_an_autopilot_here(tmp_path, monkeypatch):

@@ -382,8 +382,8 @@ class Bursts:
         until_us = min(
             until_us, self._frames.arrival_us(),
             time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:3])) * self.step_us)
-        if self._shares_core:          # its schedule is looked at then
-            until_us = min(until_us, next_due_us(time_us, US_PER_S))
+        if self._shares_core:          # the schedule is looked at after the reply to that step
+            until_us = min(until_us, next_due_us(time_us - 1, US_PER_S))
         for slot, act_us in self._given.acts_us.items():
             if slot in self._called_before_us or slot is self._given.within:
                 continue

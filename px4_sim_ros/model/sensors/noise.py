@@ -23,9 +23,9 @@ from px4_sim_ros.model.truth import Truth
 # A sensor's sample is the mean since the one before. A harmonic n turns by x = n w h meanwhile;
 # its mean is its value x/2 earlier, times sin(x/2) / (x/2).
 
-# Two seconds of steps of 4 ms: steps that compiled code takes at once are not cut by their end.
+# Eight seconds of steps of 4 ms: steps that compiled code takes at once are not cut by their end.
 _ROWS_AHEAD = 2000
-# Drawn at a time for steps of Python: a step that draws 500 may be late in real time.
+# Drawn at a time for steps of Python: a step that draws 2000 may be late in real time.
 _ROWS_OF_PYTHON = 25
 
 HARMONICS = 3

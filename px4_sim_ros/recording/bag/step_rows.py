@@ -188,6 +188,7 @@ class StepRows:
                     since_us.append(of_row_us + step * step_us)
                     records.append(to.encode.packer(value)(0, value, _NO_HEAD))
             numbers[_END] = len(records)
+            assert since_us[numbers[_GIVEN]] == of_row_us + steps[0] * step_us, 'one holds'
         sizes = np.array([0, *map(len, records)], np.int64)
         given = np.zeros((max(1, len(records)), _GIVEN_NUMBERS), np.int64)
         given[:len(records)] = np.transpose([since_us, np.cumsum(sizes)[:-1], sizes[1:]])
