@@ -75,7 +75,7 @@ THERE = [name for name in WHOLE_GRAPH.nodes if name not in HERE]
 
 @pytest.mark.parametrize('groups, last_us', [
     pytest.param(WHOLE_GRAPH.process_groups('composed'), DURATION_US, id='composed'),
-    # Test_scenarios compares one; and `shuffled` below all goes by messages.
+    # Test_scene_flights compares one; and `shuffled` below all goes by messages.
     pytest.param(WHOLE_GRAPH.process_groups('separate'), SHORT_US, id='separate',
                  marks=pytest.mark.long),
     pytest.param([HERE, THERE], SHORT_US, id='half of it elsewhere')])

@@ -91,8 +91,10 @@ _REST_WAIT_S = 0.05
 _DELIVERY_WAIT_S = 0.0002
 _RESTLESS = 'the autopilot boots, and did not come to rest'
 _AGENT = 'a Micro XRCE-DDS agent has connected PX4 to ROS 2'
-# Simulated time between looks at how its threads are scheduled, some 0.2 ms each. Who changes
-# that for less than this time is not seen.
+LOOK_PERIOD_US = US_PER_S
+"""Simulated time between looks at whether it runs as at the end of its boot."""
+# The same for how its threads are scheduled, some 0.2 ms a look. Who changes that for less than
+# this time is not seen.
 _SCHEDULE_PERIOD_US = 10 * US_PER_S
 
 
@@ -209,7 +211,7 @@ class Boot:
 
     def look_for_gaps(self, time_us: int) -> None:
         """See once a simulated second whether it still runs as it did at the end of its boot."""
-        if self._watch is None or not is_due(time_us, US_PER_S) or self._watch.is_booting:
+        if self._watch is None or not is_due(time_us, LOOK_PERIOD_US) or self._watch.is_booting:
             return
         self._look(self._watch, 0 if is_due(time_us, _SCHEDULE_PERIOD_US) else None)
 

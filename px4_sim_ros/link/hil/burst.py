@@ -29,6 +29,7 @@ import numpy as np
 
 from px4_sim_ros.link.hil import burst_code as code
 from px4_sim_ros.link.hil.battery_link import BatteryLink
+from px4_sim_ros.link.hil.boot import LOOK_PERIOD_US
 from px4_sim_ros.link.hil.codec import ActuatorControls
 from px4_sim_ros.link.hil.frames import TRUTH_PERIOD_US, HilFrames
 from px4_sim_ros.link.hil.link_state import HilParameters
@@ -47,7 +48,7 @@ from px4_sim_ros.model.sensors.imu import Imu
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement, Magnetometer
 from px4_sim_ros.model.sensors.noise import NoiseRows
 from px4_sim_ros.model.sensors.sensing import sensing_record
-from px4_sim_ros.model.timebase import US_PER_S, is_due, next_due_us
+from px4_sim_ros.model.timebase import is_due, next_due_us
 from px4_sim_ros.model.truth import BatteryStatus
 from px4_sim_ros.step.block import BlockConfiguration, Called, Inputs, Outputs
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
@@ -382,8 +383,8 @@ class Bursts:
         until_us = min(
             until_us, self._frames.arrival_us(),
             time_us + min(_MOST_STEPS, *(noise.left for noise in self._noises[:3])) * self.step_us)
-        if self._shares_core:          # the schedule is looked at after the reply to that step
-            until_us = min(until_us, next_due_us(time_us - 1, US_PER_S))
+        if self._shares_core:          # `Boot.look_for_gaps` looks after the reply to that step
+            until_us = min(until_us, next_due_us(time_us - 1, LOOK_PERIOD_US))
         for slot, act_us in self._given.acts_us.items():
             if slot in self._called_before_us or slot is self._given.within:
                 continue
