@@ -16,7 +16,11 @@ import locks
 import longest_first
 import pytest
 
+from px4_sim_ros.process import blas_threads
 from px4_sim_ros.spec import ros_environment
+
+# Before NumPy is imported, here and in what a test starts.
+blas_threads.choose()
 
 
 def _own_domain():
