@@ -20,9 +20,9 @@ from px4_sim_ros.spec.configuration import load_configuration
 
 pytestmark = pytest.mark.process
 
-# What has a graph as users start it by default is compared for long; how else it may be cut and
-# shuffled, over a take-off and three seconds of flight.
-DURATION_US, SHORT_US = 12_000_000, 4_000_000
+# What is compared with core by modes, and how else a graph may be cut and shuffled: over a take-off
+# and some seconds of flight.
+DURATION_US, SHORT_US = 6_000_000, 3_000_000
 # A recorder in another process may be matched some steps late. The noise of those steps still
 # counts: a stream that began otherwise would stay otherwise.
 FIRST_US = ARMED_FROM_US
@@ -75,7 +75,7 @@ THERE = [name for name in WHOLE_GRAPH.nodes if name not in HERE]
 
 @pytest.mark.parametrize('groups, last_us', [
     pytest.param(WHOLE_GRAPH.process_groups('composed'), DURATION_US, id='composed'),
-    # Test_scene_flights compares one; and `shuffled` below all goes by messages.
+    # In a push some go through two processes, and in those that are shuffled all by messages.
     pytest.param(WHOLE_GRAPH.process_groups('separate'), SHORT_US, id='separate',
                  marks=pytest.mark.long),
     pytest.param([HERE, THERE], SHORT_US, id='half of it elsewhere')])
@@ -89,14 +89,12 @@ def test_the_order_of_arrival_does_not_matter(oracle, tmp_path, monkeypatch):
 
 
 def test_nor_does_it_when_what_is_held_is_older_than_a_measurement(tmp_path, monkeypatch):
-    duration_us = 3_000_000
     overrides = OVERRIDES | {'': OVERRIDES[''] | {
         f'periods_us.{name}': period_us for name, period_us in {
             'wind': 40_000, 'battery': 60_000, 'magnetometer': 20_000, 'barometer': 8000,
             'airspeed': 80_000, 'gps': 44_000}.items()}}
-    recording = record_shuffled(duration_us, tmp_path, monkeypatch, 1, overrides)
-    assert_same(of_the_step(recording), of_the_step(record_core(duration_us, overrides)),
-                duration_us)
+    recording = record_shuffled(SHORT_US, tmp_path, monkeypatch, 1, overrides)
+    assert_same(of_the_step(recording), of_the_step(record_core(SHORT_US, overrides)), SHORT_US)
 
 
 def of_the_step(recording):

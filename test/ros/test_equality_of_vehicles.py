@@ -22,6 +22,7 @@ pytestmark = pytest.mark.process
 INSTANCE = 79
 DURATION_US = 2_400_000
 VEHICLES = 'standard_vtol', 'rover_ackermann'
+IN_A_PUSH = [VEHICLES[0], pytest.param(VEHICLES[1], marks=pytest.mark.long)]
 
 
 def overrides_of(vehicle):
@@ -49,6 +50,7 @@ def test_its_parts_move(flown):
         assert before[12:] != after[12:], topic
 
 
+@pytest.mark.parametrize('flown', IN_A_PUSH, indirect=True)
 def test_composed_equals_core(flown, tmp_path):
     vehicle, oracle = flown
     groups = load_configuration(None, overrides_of(vehicle)).graph.process_groups('composed')
