@@ -90,7 +90,7 @@ def test_ideal_sensors(quiet_configuration, estimator, controller):
     assert worst.attitude_deg < 1.0
 
 
-@pytest.mark.parametrize('seed', [1, 2, 3])
+@pytest.mark.parametrize('seed', [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3))])
 def test_noisy_sensors(estimator, controller, seed):
     """With the default noise it is better than a single fix."""
     configuration = load_configuration(None, {'': {'seed': seed}})
