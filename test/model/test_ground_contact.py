@@ -80,7 +80,8 @@ def test_lifts_off_without_being_held(on_mains, build_dynamics, world):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('integrator', ['euler', 'rk23', 'rk45'])
+@pytest.mark.parametrize('integrator', [
+    'euler', pytest.param('rk23', marks=pytest.mark.long), 'rk45'])
 def test_every_integrator_stands_falls_and_tips(iris, build_dynamics, integrator):
     """At rest for 60 s; dropped from 1 m; let go at 20 deg: as the checks have it with rk4."""
     def grounded():

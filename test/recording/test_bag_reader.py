@@ -72,7 +72,7 @@ def boundaries(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('kind', ['none', 'lz4', 'zstd'])
+@pytest.mark.parametrize('kind', ['none', pytest.param('lz4', marks=pytest.mark.long), 'zstd'])
 def test_a_file_that_is_cut_off_anywhere_is_read_as_far_as_it_goes(kind, whole, tmp_path):
     folder, messages = whole
     path = folder / kind / f'{kind}_0.mcap'
