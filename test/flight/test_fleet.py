@@ -120,7 +120,6 @@ def test_a_recording_is_replayed_by_vehicle(flown, here):
     assert result.returncode == 0, result.stderr + result.stdout
     assert result.stdout.count('bit-identical') == 2
     assert result.stdout.splitlines()[0] == 'px4_11:'
-    assert here('replay', flown / 'bag' / 'px4_12').returncode == 0
 
 
 @pytest.mark.process
