@@ -51,8 +51,8 @@ def run(*words, timeout_s=240, env=None, cwd=None):
                           env=env, cwd=cwd, check=False)
 
 
-# A push flies some things in one mode only: in all of them it flies all at once, in
-# test_scene_flights.
+# A push flies some things in one mode only, and all at once in core and composed, in
+# test_scene_flights; that nodes give the same bits is in test_equality.
 IN_MODES = pytest.mark.parametrize(
     'modes', [MODES[:1], pytest.param(MODES, marks=pytest.mark.long)], ids=['core', 'all'])
 

@@ -1,6 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Each kind of fault, and wind, given by hand to a flight that was started without a scenario."""
+"""Each kind of fault, and wind, given by hand to a flight that was started without a scenario.
+
+For one of several vehicles, see test_fleet_graph.
+"""
 import contextlib
 import json
 import threading
@@ -68,8 +71,8 @@ OF_PX4 = {
 # A motor is off for less time than a fall takes.
 LASTS_S = 0.1
 GRAPHS = ['composed', pytest.param('separate', marks=pytest.mark.long)]
-# Of IN_FLIGHT, by the command in a push; all of them are given within a process.
-SOME = 'note', 'push', 'sensor_bias', 'gnss_denied', 'motor_off', 'clear', 'autopilot_off'
+# By the command in a push; all of IN_FLIGHT are given within a process.
+SOME = *OF_PX4, 'note', 'push', 'motor_off', 'clear', 'autopilot_off'
 
 
 def test_all_kinds_are_here():
@@ -101,17 +104,20 @@ def words_of(kind, parameters):
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(('mode', 'kinds'), [
-    ('composed', SOME), *(pytest.param(mode, IN_FLIGHT, marks=pytest.mark.long)
+    ('composed', SOME), *(pytest.param(mode, (*OF_PX4, *IN_FLIGHT), marks=pytest.mark.long)
                           for mode in ('composed', 'separate'))], ids=['some', 'all', 'separate'])
 def test_in_a_graph_by_the_command(mode, kinds, here, instance, tmp_path):
+    """What the embedded autopilot has not is an event."""
     words = command('fly', '--mode', mode, '--mission', 'hover', '--speed-factor', '1',
                     '--instance', instance, '--record', tmp_path / 'bag')
     with running(words) as process:
         wait_for_line(process, 'arrived')
         for kind in kinds:
-            given = here(*words_of(kind, IN_FLIGHT[kind]))
+            given = here(*words_of(kind, (OF_PX4 | IN_FLIGHT)[kind]))
             assert (given.returncode, given.stdout) == (0, f'{kind}\n'), given.stderr
-            wait_for_line(process, 'by hand' if kind == 'note' else f'{kind}: ')
+            is_refused = kind in OF_PX4 and ACTIONS[kind].IS_ANSWERED
+            wait_for_line(process, 'by hand' if kind == 'note' else f'{kind} is refused'
+                          if is_refused else f'{kind}: ')
         stopped = here('stop')
         # An autopilot that was off has disarmed, which ends the flight: perhaps before.
         assert stopped.returncode == 0 or 'no manager was found' in stopped.stderr
@@ -205,41 +211,3 @@ def test_of_servos_in_this_process(instance, tmp_path):
     connected[0].close()
     flight.end()
     assert_done(tmp_path / 'bag', OF_SERVOS.keys())
-
-
-@pytest.mark.process
-def test_for_one_of_a_fleet(here, instance, other_instance, tmp_path):
-    file, summary = tmp_path / 'pair.yaml', tmp_path / 'summary.json'
-    file.write_text(json.dumps({'vehicles': [
-        {'namespace': name, 'mission': 'hover', 'instance': its, 'start': {'east_m': 5.0 * i}}
-        for i, (name, its) in enumerate((('alpha', instance), ('bravo', other_instance)))]}))
-    with running(command('fly', '--fleet', file, '--mode', 'composed', '--speed-factor', 1,
-                         '--summary', summary)) as process:
-        wait_for_line(process, 'bravo: armed')
-        wrong = here('fault', 'motor_off', 'motor=1')
-        assert (wrong.returncode, wrong.stderr) == (
-            1, 'fault: there is no vehicle without a name; there are alpha, bravo\n')
-        given = here('fault', 'wind', 'speed_m_s=3', 'from_deg=90', '--vehicle', 'bravo')
-        assert (given.returncode, given.stdout) == (0, 'hand_1\n'), given.stderr
-        wait_for_line(process, 'bravo: hand_1: wind')
-        assert here('stop').returncode == 0
-        process.communicate(timeout=60)
-    events = {its['namespace']: its.get('events')
-              for its in json.loads(summary.read_text())['fleet']}
-    assert 'hand_1: wind' in events['bravo'][0]['event'] and not events['alpha']
-
-
-@pytest.mark.process
-def test_what_the_embedded_autopilot_has_not_is_an_event(here, instance):
-    words = command('fly', '--mode', 'composed', '--mission', 'hover', '--speed-factor', '1',
-                    '--instance', instance)
-    with running(words) as process:
-        wait_for_line(process, 'armed')
-        for kind, parameters in OF_PX4.items():
-            given = here(*words_of(kind, parameters))
-            assert (given.returncode, given.stdout) == (0, f'{kind}\n'), given.stderr
-            answered = ACTIONS[kind].IS_ANSWERED
-            wait_for_line(process, f'{kind} is refused' if answered else f'{kind}: ')
-        assert here('stop').returncode == 0
-        process.communicate(timeout=60)
-    assert process.returncode == 0

@@ -13,7 +13,6 @@ from px4_sim_ros import Flight
 from px4_sim_ros.link.hil.block import HilBlock
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.recording.bag.reader import vehicles_of
-from px4_sim_ros.spec.resources import named_file, read_yaml
 from px4_sim_ros.step.graph import COLLISION
 
 pytestmark = pytest.mark.process       # flies
@@ -27,18 +26,22 @@ SCENARIOS = {
 STARTS = {'hovers': {'north_m': 0.3}, 'passes': {'east_m': -1.5}}
 
 
-def fly(folder, mode, order=('hovers', 'passes')):
-    """Fly both; return the summary."""
+def write_fleet(folder, free, order=('hovers', 'passes')):
+    """Write the file of both; return it."""
     for name, its in SCENARIOS.items():
         (folder / f'{name}.yaml').write_text(yaml.safe_dump(its))
+    (folder / 'fleet.yaml').write_text(yaml.safe_dump({
+        'set': {'collisions': True}, 'vehicles': [
+            {'namespace': name, 'scenario': str(folder / f'{name}.yaml'), 'start': STARTS[name],
+             'seed': len(name), 'instance': next(free)} for name in order]}))
+    return folder / 'fleet.yaml'
+
+
+def fly(folder, mode):
+    """Fly and record both; return the summary."""
     with instances.free() as free:
-        (folder / 'fleet.yaml').write_text(yaml.safe_dump({
-            'set': {'collisions': True}, 'vehicles': [
-                {'namespace': name, 'scenario': str(folder / f'{name}.yaml'),
-                 'start': STARTS[name], 'seed': len(name), 'instance': next(free)}
-                for name in order]}))
         start = here if mode == 'core' else run
-        done = start('fly', '--fleet', folder / 'fleet.yaml', '--mode', mode, '--record',
+        done = start('fly', '--fleet', write_fleet(folder, free), '--mode', mode, '--record',
                      folder / mode, '--summary', folder / 'summary.json')
     # One expects what never is.
     assert done.returncode == 1, done.stdout + done.stderr
@@ -81,12 +84,9 @@ def test_each_mode_gives_the_same_bits(mode, flown, tmp_path):
     assert compared.stdout.count('common messages are bit-identical') == 2, compared.stdout
 
 
-def test_steps_are_taken_at_once_while_no_two_are_near(monkeypatch, free_instances, tmp_path):
-    fleet = read_yaml(named_file('fleets', 'collision'), 'fleet file')
-    for vehicle in fleet['vehicles']:
-        vehicle['instance'] = next(free_instances)
-    (tmp_path / 'fleet.yaml').write_text(yaml.safe_dump(fleet))
-    options = {'fleet': str(tmp_path / 'fleet.yaml'), 'record': False}
+def test_steps_are_taken_at_once_while_no_two_are_near(
+        flown, monkeypatch, free_instances, tmp_path):
+    options = {'fleet': str(write_fleet(tmp_path, free_instances)), 'record': False}
     begun, take = [], HilBlock._take
 
     def counted(self, burst):
@@ -94,17 +94,18 @@ def test_steps_are_taken_at_once_while_no_two_are_near(monkeypatch, free_instanc
         take(self, burst)
 
     monkeypatch.setattr(HilBlock, '_take', counted)
-    ahead = Flight(**options).fly()
-    steps = ahead.summary()['steps']
-    assert ahead.summary()['collisions'] and 0.5 * steps < sum(begun) < 2 * steps
+    ahead = Flight(**options).fly().summary()
+    assert ahead['collisions'] and 0.5 * ahead['steps'] < sum(begun) < 2 * ahead['steps']
     begun.clear()
     monkeypatch.setattr(HilBlock, 'runs_ahead', False)
-    one_by_one = Flight(**options).fly()
-    assert one_by_one.fingerprint == ahead.fingerprint and not begun
+    one_by_one = Flight(**options).fly().summary()
+    assert fingerprints(one_by_one) == fingerprints(ahead) == fingerprints(flown[1]) and not begun
 
 
-def test_it_does_not_matter_who_is_first(flown, tmp_path):
-    assert fingerprints(fly(tmp_path, 'core', ('passes', 'hovers'))) == fingerprints(flown[1])
+def test_it_does_not_matter_who_is_first(flown, free_instances, tmp_path):
+    fleet = write_fleet(tmp_path, free_instances, ('passes', 'hovers'))
+    other = Flight(fleet=str(fleet), record=False).fly().summary()
+    assert fingerprints(other) == fingerprints(flown[1])
 
 
 def test_a_replay_of_one_is_hit_as_it_was(flown):

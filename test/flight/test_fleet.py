@@ -97,7 +97,9 @@ def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, here, tmp_pat
     assert other['fingerprint'] == second['fingerprint']
 
 
+# In each run of the tests with several workers flights are beside others.
 @pytest.mark.process
+@pytest.mark.long
 def test_two_fleets_fly_on_one_machine_at_once(hop, tmp_path):
     """Without ROS they need nothing but instances of their own; then they are the same."""
     files = [tmp_path / f'{i}.json' for i in range(2)]
@@ -120,7 +122,6 @@ def test_a_recording_is_replayed_by_vehicle(flown, here):
     assert result.returncode == 0, result.stderr + result.stdout
     assert result.stdout.count('bit-identical') == 2
     assert result.stdout.splitlines()[0] == 'px4_11:'
-    assert here('replay', flown / 'bag' / 'px4_12').returncode == 0
 
 
 @pytest.mark.process

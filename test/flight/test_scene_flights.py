@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import trimesh
 import yaml
-from commands import IN_MODES, command, flown_in_modes, here, replayed, running
+from commands import IN_MODES, MODES, command, flown_in_modes, here, replayed, running
 
 from px4_sim_ros import Flight
 from px4_sim_ros.model.rotation import difference, matrix, to_body
@@ -64,7 +64,8 @@ MANY = {
         {'at_s': 2.6, 'for_s': 0.5, 'replies_late': {'delay_s': 0.01}},
         {'at_s': 2.6, 'battery_capacity': {'share': 0.5}}],
     'expect': [{'always': {'tilt_deg': {'below': 30}}},
-               {'eventually': {'height_m': {'above': 0.15}}}],
+               {'eventually': {'height_m': {'above': 0.15}}},
+               {'never': {'clearance_m': {'below': -1}}}],
     'end': {'at_s': 4.2}}
 PAD = {'name': 'pad', 'shape': 'mesh', 'file': 'cube.stl', 'scale': 2.0, 'place_m': [0, 0, -0.8]}
 TOPICS = ('lidar/points', 'scan', 'depth/image', 'depth/camera_info', 'range', 'optical_flow',
@@ -93,21 +94,24 @@ def write_sea(folder):
 
 
 @pytest.mark.process
-def test_all_at_once_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
+@pytest.mark.parametrize(
+    'modes', [MODES[:2], pytest.param(MODES, marks=pytest.mark.long)], ids=['two', 'all'])
+def test_all_at_once_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
     """From a mesh on a ship's deck: all that sees, one on a gimbal, own code, faults of each kind.
 
-    Each of them by itself, and for longer, is in `make test-long`. Commands are late, so that
-    `core` and `composed` act ahead, and `separate` and the replays do not.
+    It heaves and rolls, and another mesh passes it. Commands are late, so that `core` and
+    `composed` act ahead, and `separate` and the replays do not.
     """
     for name in 'sun_sensor.py', 'visual_odometry.py':
         shutil.copy(EXAMPLES / name, tmp_path)
-    write_sea(tmp_path)
+    sea = write_sea(tmp_path)
     iris = yaml.safe_load((config_directory() / 'vehicles' / 'iris.yaml').read_text())
     # By the control of a rotor, which moves all the time.
     iris['servos'] = [{'name': 'pan', 'control': 0, 'lag_s': 0.02, 'rate_rad_s': 9.0,
                        'travel_rad': 3.0}]
     (tmp_path / 'vehicle.yaml').write_text(yaml.safe_dump(iris))
     sees = yaml.safe_load(SCENARIO.replace('{scene}', 'sea.yaml') + DOWN)
+    sees['set']['range_finder.direction'] = 'down'
     # ImageOdometry joins the images with the range, each 60 ms.
     sees['place']['periods_us.range_finder'] = 20_000
     for block in sees['blocks']:
@@ -118,17 +122,23 @@ def test_all_at_once_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance
         {'class': 'sun_sensor.py:SunSensor'}, {'class': 'visual_odometry.py:ImageOdometry'}]
     (tmp_path / 'mine.yaml').write_text(yaml.safe_dump(sees | MANY))
     bags, compared = flown_in_modes(
-        tmp_path, instance, '--scenario', 'mine.yaml', '--set', 'dynamics.command_delay_us=8000')
+        tmp_path, instance, '--scenario', 'mine.yaml', '--set', 'dynamics.command_delay_us=8000',
+        modes=modes)
     for found in compared:
         assert all(found.topics[topic].equal > 10 for topic in (*TOPICS, 'distance', 'sun'))
         assert found.topics['camera/odometry'].equal       # so low it sees little
     assert np.ptp(read_table(bags['core'], 'joint_states')['servo_angle_rad.1']) > 0.1
+    labels = [frozenset(np.frombuffer(data[-64 * 48 * 2:], '<u2').tolist())
+              for topic, _, data in bags['core'].messages() if topic.endswith('labels/image_raw')]
+    assert len(set(labels)) > 1, 'nothing moves'
+    meshes = {sea['objects'].index(its) + 2 for its in sea['objects'] if its['shape'] == 'mesh'}
+    assert meshes <= frozenset.union(*labels)
     # The recording has a copy of the scenario, and of what it names.
     for name in 'mine.yaml', 'vehicle.yaml', 'sea.yaml', 'cube.stl':
         (tmp_path / name).unlink()
     allow = [word for its in ('sun_sensor.py:SunSensor', 'visual_odometry.py:ImageOdometry')
              for word in ('--allow', its)]
-    for mode in 'core', 'composed':
+    for mode in modes[:-1]:
         replayed(tmp_path, mode, '--mode', mode, *allow)
     again = here('refly', 'core', *allow, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
@@ -159,31 +169,11 @@ def test_it_is_the_same_in_all_modes_and_is_replayed(tmp_path, instance):
 
 @pytest.mark.process
 @IN_MODES
-def test_what_moves_is_the_same_in_all_modes_and_is_replayed(modes, tmp_path, instance):
-    """From a mesh on a ship's deck, as it heaves and rolls; another mesh passes the ship."""
-    sea = write_sea(tmp_path)
-    (tmp_path / 'mine.yaml').write_text(
-        SCENARIO.replace('{scene}', 'sea.yaml').replace('direction: left', 'direction: down') + DOWN
-        + 'expect: [{never: {clearance_m: {below: -1}}}]\nend: {at_s: 6}\n')
-    bags, compared = flown_in_modes(
-        tmp_path, instance, '--scenario', 'mine.yaml', modes=modes)
-    for found in compared:
-        assert all(found.topics[topic].equal > 10 for topic in TOPICS)
-    labels = [frozenset(np.frombuffer(data[-64 * 48 * 2:], '<u2').tolist())
-              for topic, _, data in bags['core'].messages() if topic.endswith('labels/image_raw')]
-    assert len(set(labels)) > 1, 'nothing moves'
-    meshes = {sea['objects'].index(its) + 2 for its in sea['objects'] if its['shape'] == 'mesh'}
-    assert meshes <= frozenset.union(*labels)
-    for mode in modes[:2]:
-        replayed(tmp_path, 'core', '--mode', mode)
-
-
-@pytest.mark.process
-@IN_MODES
 def test_propellers_break_in_all_modes_and_in_a_replay(modes, tmp_path, instance):
     """In the same step: as compiled code takes steps at once, and as messages go around."""
-    bags, _ = flown_in_modes(
-        tmp_path, instance, '--scenario', 'propeller_breaks', modes=modes)
+    # From nearer to the wall.
+    bags, _ = flown_in_modes(tmp_path, instance, '--scenario', 'propeller_breaks',
+                             '--set', 'dynamics.start_east_m=12', modes=modes)
     said = {mode: [(found.stamp.sec, found.stamp.nanosec, found.msg) for its in bag.messages()
                    if its.topic == '/rosout' and ' touch' in (found := bag.decode(its)).msg]
             for mode, bag in bags.items()}
@@ -199,7 +189,7 @@ def test_propellers_break_in_all_modes_and_in_a_replay(modes, tmp_path, instance
 
 @pytest.mark.process
 def test_an_export_leaves_out_octets(tmp_path, instance):
-    write_scenario(tmp_path, SCENARIO)
+    write_scenario(tmp_path, SCENARIO + 'end: {at_s: 0.5}')
     assert here('fly', '--mode', 'core', '--scenario', 'mine.yaml', '--record', 'bag',
                 '--instance', instance, cwd=tmp_path).returncode == 0
     done = here('export', 'bag', '-o', 'tables', cwd=tmp_path)
@@ -230,8 +220,9 @@ def test_a_range_finder_sees_the_scene(instance):
 
 @pytest.mark.slow
 def test_satellites_are_lost_in_a_street_and_come_back(instance):
-    """The flight of the example: towers on both sides from 31 to 85 m to the north."""
+    """The flight of the example, but faster: towers on both sides from 31 to 85 m to the north."""
     example = yaml.safe_load((EXAMPLES / 'canyon.yaml').read_text())
+    example['mission'][1]['go_to']['speed_m_s'] = 8.0
     result = Flight(scenario=example, instance=instance).fly()
     sky, fix, truth = (result.table(name) for name in ('gps/sky', 'gps/fix', 'ground_truth/odom'))
     at = np.searchsorted(truth['time_s'], sky['time_s'] - 1e-6)
