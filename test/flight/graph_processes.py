@@ -168,7 +168,7 @@ class GraphProcesses:
     def __init__(self, folder, mode, instance, parameters=None, absent=(), apart=None):
         """Start the processes, without those of the nodes in `absent`.
 
-        :param apart: in `separate`, whose process is of their own; all by default, which is dear
+        :param apart: the nodes with a process of their own in `separate`; all by default
         """
         self.instance, self.mode = instance, mode
         self._folder = pathlib.Path(folder)
