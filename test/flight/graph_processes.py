@@ -160,13 +160,16 @@ class Observer:
 
 
 class GraphProcesses:
-    """The processes of one graph, by the names of their nodes; composed there is one, `world`.
+    """The processes of one graph, by the names of their nodes; those that share one are `world`.
 
     What it starts is a child of this process or of none: `close` ends all and looks for remains.
     """
 
-    def __init__(self, folder, mode, instance, parameters=None, absent=()):
-        """Start the processes, without those of the nodes in `absent`."""
+    def __init__(self, folder, mode, instance, parameters=None, absent=(), apart=None):
+        """Start the processes, without those of the nodes in `absent`.
+
+        :param apart: the nodes with a process of their own in `separate`; all by default
+        """
         self.instance, self.mode = instance, mode
         self._folder = pathlib.Path(folder)
         self._params_file = self._folder / 'run.yaml'
@@ -178,7 +181,9 @@ class GraphProcesses:
             self.graph = load_configuration(None, shared).graph
         except ParameterError:
             self.graph = graph.of_instances({})       # for those who look how it is refused
-        self.names = list(self.graph.nodes) if mode == 'separate' else ['world']
+        own = list(self.graph.nodes if apart is None else apart) if mode == 'separate' else []
+        self._together = [name for name in self.graph.nodes if name not in own]
+        self.names = own + ['world'] * bool(self._together)
         self._environment = ros_environment() | {'PYTHONFAULTHANDLER': '1'}
         self._children = {}
         self._ended = []                  # replaced by others of the same name
@@ -201,7 +206,7 @@ class GraphProcesses:
         logs = self._logs.setdefault(name, [])
         logs.append(self._folder / f'{name}_{len(logs)}.log')
         arguments = ['--ros-args', '--params-file', str(self._params_file)]
-        nodes = [] if name == 'world' else [name]
+        nodes = self._together if name == 'world' else [name]
         words = (['px4_sim_ros.autopilot.process', '--instance', self.instance]
                  if name == 'autopilot' else ['px4_sim_ros.ros.world', *nodes, *arguments])
         self._children[name] = Child(
@@ -406,7 +411,7 @@ class GraphProcesses:
 
     def shut_down(self, node):
         """Shut a node down; its process may have ended before the answer is out."""
-        process = node if self.mode == 'separate' else 'world'
+        process = node if node in self.names else 'world'
         client = self.observer.client(ChangeState, f'{node}/change_state')
         self.wait_for(client.service_is_ready, PATIENCE_S, f'the service {node}/change_state')
         call = client.call_async(_transition('active_shutdown'))
@@ -510,7 +515,7 @@ class GraphProcesses:
         alive = [child for child in self._children.values() if child.exit_code is None]
         for child in alive:
             _send(child, signal.SIGCONT)
-        head = self._children.get('manager' if self.mode == 'separate' else 'world')
+        head = self._children.get('manager' if 'manager' in self.names else 'world')
         for group in [child for child in alive if child is head], alive:
             for child in group:
                 _send(child, signal.SIGTERM)
@@ -536,9 +541,9 @@ def _session_of(pid):
 
 
 @contextlib.contextmanager
-def running_graph(folder, mode, instance, parameters=None, absent=()):
+def running_graph(folder, mode, instance, parameters=None, absent=(), apart=None):
     """Run a graph; afterwards nothing of it is left, whatever happened."""
-    world = GraphProcesses(folder, mode, instance, parameters, absent)
+    world = GraphProcesses(folder, mode, instance, parameters, absent, apart)
     try:
         yield world
     finally:
@@ -550,8 +555,8 @@ def running_graph(folder, mode, instance, parameters=None, absent=()):
 class KeptGraph:
     """One graph at a time for a chain of tests, made anew when a test has left it unwell."""
 
-    def __init__(self, folders, instance, parameters, recorded=()):
-        self._folders = folders
+    def __init__(self, folders, instance, parameters, recorded=(), apart=None):
+        self._folders, self._apart = folders, apart
         self._instance, self._parameters, self._recorded = instance, parameters, recorded
         self._graph = None
         self._left = []
@@ -586,7 +591,7 @@ class KeptGraph:
     def _begin(self, mode):
         self.close()
         self._graph = GraphProcesses(
-            self._folders.mktemp(mode), mode, self._instance, self._parameters)
+            self._folders.mktemp(mode), mode, self._instance, self._parameters, apart=self._apart)
         if self._recorded:
             self._graph.record(*self._recorded)
         self._graph.wait_up()

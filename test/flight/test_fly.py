@@ -25,7 +25,6 @@ from commands import (
 
 from px4_sim_ros.jit.code_cache import MOTION
 from px4_sim_ros.link.hil.link_state import TROUBLES
-from px4_sim_ros.recording.bag.reader import BagReader
 
 pytestmark = pytest.mark.process
 
@@ -37,8 +36,8 @@ KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_fac
 
 @pytest.mark.parametrize('mode, seed, up_m, arrivals', [
     ('core', 7, 10.0, 5),
-    ('composed', 8, 0.5, 1),
-    # Test_scene_flights flies it in a push.
+    # A push flies in composed where the run is reset, in test_run_control.
+    pytest.param('composed', 8, 0.5, 1, marks=pytest.mark.long),
     pytest.param('separate', 8, 0.5, 1, marks=pytest.mark.long)])
 def test_the_mission_is_flown(mode, seed, up_m, arrivals, here, tmp_path):
     """In each mode, with the seed of the configuration and with others.
@@ -51,7 +50,8 @@ def test_the_mission_is_flown(mode, seed, up_m, arrivals, here, tmp_path):
     if mode != 'core':
         words += ['--mission', write_hop(tmp_path, up_m)]
         words += ['--namespace', 'uav1']
-    result = run('fly', '--mode', mode, '--instance', INSTANCE, '--summary', file, *words)
+    start = here if mode == 'core' else run
+    result = start('fly', '--mode', mode, '--instance', INSTANCE, '--summary', file, *words)
     assert result.returncode == 0, result.stderr
     summary = json.loads(file.read_text())
     assert set(KEYS) <= set(summary)
@@ -78,11 +78,12 @@ def test_the_mission_is_flown(mode, seed, up_m, arrivals, here, tmp_path):
         assert alone.returncode == 0, alone.stderr
 
 
-# Both signals have one handler, test_signals compares them.
+# Both signals have one handler, test_signals compares them; test_ends interrupts mode core.
 @pytest.mark.parametrize(('mode', 'number'), [
-    ('core', signal.SIGTERM), ('composed', signal.SIGINT), ('separate', signal.SIGINT),
-    *(pytest.param(mode, number, marks=pytest.mark.long) for mode, number in (
-        ('core', signal.SIGINT), ('composed', signal.SIGTERM), ('separate', signal.SIGTERM)))])
+    ('composed', signal.SIGINT), *(
+        pytest.param(mode, number, marks=pytest.mark.long) for mode, number in (
+            ('core', signal.SIGINT), ('core', signal.SIGTERM), ('composed', signal.SIGTERM),
+            ('separate', signal.SIGINT), ('separate', signal.SIGTERM)))])
 def test_a_signal_ends_everything_within_5_s(mode, number, tmp_path):
     with running(command('fly', '--mode', mode, '--instance', INSTANCE),
                  env=os.environ | {'TMPDIR': str(tmp_path)}) as process:
@@ -95,26 +96,6 @@ def test_a_signal_ends_everything_within_5_s(mode, number, tmp_path):
         assert wait_gone(children, 0.0) == []
         assert port_is_free(INSTANCE)
         assert list(tmp_path.iterdir()) == []
-
-
-def test_the_end_of_its_terminal_ends_a_flight_in_order(tmp_path, foreground):
-    temporary, bag = tmp_path / 'tmp', tmp_path / 'bag'
-    temporary.mkdir()
-    with running(command('fly', '--mode', 'core', '--instance', INSTANCE, '--record', bag,
-                         '--summary', tmp_path / 'summary.json'),
-                 env=os.environ | {'TMPDIR': str(temporary)},
-                 # Also where the tests themselves have nohup.
-                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) as process:
-        wait_for_line(process, 'armed')
-        children = family(process.pid)
-        assert interrupt(process, signal.SIGHUP) < 5.0
-        assert process.returncode == 130
-        assert process.stdout.read().splitlines()[-1] == 'fly: interrupted'
-        assert wait_gone(children, 0.0) == []
-    assert BagReader(bag).damage == ''
-    assert list(temporary.iterdir()) == []
-    summary = json.loads((tmp_path / 'summary.json').read_text())
-    assert summary['failure'] == 'interrupted' and summary['steps'] > 0
 
 
 @pytest.mark.parametrize('mode, to_group', [('core', True), ('composed', False)])
@@ -132,7 +113,8 @@ def test_the_first_flight_on_a_machine_can_be_interrupted(mode, to_group, tmp_pa
     assert list(tmp_path.rglob('px4_sim_ros')) and not list(tmp_path.rglob(f'{MOTION}-*.o'))
 
 
-@pytest.mark.parametrize('mode', ['composed', pytest.param('core', marks=pytest.mark.long)])
+# In `composed` it is noticed as any other process, see test_faults.
+@pytest.mark.parametrize('mode', ['core', pytest.param('composed', marks=pytest.mark.long)])
 def test_an_autopilot_that_dies_ends_the_flight(mode, tmp_path):
     file = tmp_path / 'summary.json'
     with running(command('fly', '--mode', mode, '--instance', INSTANCE,

@@ -49,22 +49,16 @@ def test_a_word_to_a_graph_is_soon_said():
     assert loaded(program) == set()
 
 
-@pytest.mark.parametrize(('name', 'found'), [
-    ('imu', {'rclpy'}), ('gps', {'rclpy'}), ('manager', {'rclpy'}), ('hil_bridge', {'rclpy'}),
-    ('dynamics', {'rclpy'})])
-def test_a_node_loads_what_it_needs(name, found):
+def test_nodes_load_what_they_need():
+    """They read what is flown without definitions of messages."""
     assert loaded('import px4_sim_ros.ros.world\n'
+                  'import px4_sim_ros.recording.bag.fleet_description\n'
+                  'assert not {"rosbags", "px4_sim_ros.spec.flight_spec"} & sys.modules.keys()\n'
                   'from px4_sim_ros.step import graph\n'
-                  f'spec = graph.NODES[{name!r}]\n'
-                  'for path in filter(None, (spec.node, spec.block, spec.model)):\n'
-                  '    graph.load(path)') == found
-
-
-def test_a_process_of_the_graph_reads_what_is_flown_without_definitions_of_messages():
-    program = ('import px4_sim_ros.ros.world\n'
-               'import px4_sim_ros.recording.bag.fleet_description\n'
-               'assert not {"rosbags", "px4_sim_ros.spec.flight_spec"} & sys.modules.keys()\n')
-    assert loaded(program) == {'rclpy'}
+                  'for name in "imu", "gps", "manager", "hil_bridge", "dynamics":\n'
+                  '    spec = graph.NODES[name]\n'
+                  '    for path in filter(None, (spec.node, spec.block, spec.model)):\n'
+                  '        graph.load(path)') == {'rclpy'}
 
 
 def test_a_flight_without_a_scenario_does_without_actions():

@@ -40,7 +40,8 @@ def fly(mode, *words):
 WAITS = f'waiting for your autopilot on TCP port {port_of(INSTANCE)}'
 
 
-@pytest.mark.parametrize('mode', ['core', 'composed'])
+# That a graph waits for who comes is seen below.
+@pytest.mark.parametrize('mode', ['core', pytest.param('composed', marks=pytest.mark.long)])
 def test_a_mission_that_is_asked_for_is_flown(mode, autopilot, hop, tmp_path):
     file = tmp_path / 'summary.json'
     with running(fly(mode, '--mission', hop, '--summary', file)) as process:
@@ -53,7 +54,9 @@ def test_a_mission_that_is_asked_for_is_flown(mode, autopilot, hop, tmp_path):
     assert summary['landed']
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+# Both signals have one handler, test_signals compares them.
+@pytest.mark.parametrize('number', [
+    signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_without_a_mission_a_signal_is_the_end(number, autopilot, hop, here, tmp_path):
     """In mode core, which nothing else ends; what was recorded is whole."""
     file, bag = tmp_path / 'summary.json', tmp_path / 'bag'

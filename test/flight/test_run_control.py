@@ -12,6 +12,7 @@ import pytest
 from commands import (
     command,
     family,
+    here,
     port_is_free,
     running,
     wait_for_line,
@@ -25,15 +26,15 @@ pytestmark = pytest.mark.process
 INSTANCE, FLY_INSTANCE = 74, 76
 # How often a graph is started and stopped in a row: by default once in each way.
 STARTS = int(os.environ.get('GRAPH_STARTS', '5'))
-# Those of each push: by the command, and by a node while time is paused.
-PUSHED = 0, 4
+# Those of each push: by a node while time is paused. The command is that of test_own_autopilot.
+PUSHED = 4,
 END_S = 5.0
 
 
 @pytest.fixture(scope='module')
 def kept(tmp_path_factory):
     graphs = KeptGraph(tmp_path_factory, INSTANCE, {
-        'manager': {'speed_factor': 2.0, 'step_timeout_s': 0.3},
+        'manager': {'speed_factor': 1.0, 'step_timeout_s': 0.3},
         'dynamics': {'initial_charge': 0.1}})
     yield graphs
     graphs.finish()
@@ -41,9 +42,9 @@ def kept(tmp_path_factory):
 
 @pytest.fixture
 def world(kept):
-    """Return a graph that runs, with a pace of 2."""
+    """Return a graph that runs, at real time."""
     world = kept.running('composed')
-    assert world.set(speed_factor=2.0)[0].successful
+    assert world.set(speed_factor=1.0)[0].successful
     return world
 
 
@@ -67,7 +68,7 @@ def assert_refused(result, sentence):
 # Time.
 
 def test_pause_step_and_resume_by_the_command_line(world):
-    result = world.command('pause')
+    result = here('pause')
     assert (result.returncode, result.stderr) == (0, '')
     assert result.stdout.startswith('PAUSED at t = ')
     world.wait_state('PAUSED', TOLD_S)
@@ -75,14 +76,14 @@ def test_pause_step_and_resume_by_the_command_line(world):
     world.watch(0.5, lambda: world.steps == stands, 'time goes on')
     assert last_us(world) == stands_us
 
-    result = world.command('step', 25)
+    result = here('step', 25)
     assert (result.returncode, result.stderr) == (0, '')
     world.wait_for(lambda: world.steps == stands + 25, TOLD_S, 'the 25th step')
     world.watch(0.3, lambda: world.steps == stands + 25, 'there are more than 25 steps')
     assert stood_us(world) == stands_us + 25 * STEP_US
     assert float(world.values['sim_time_s']) == pytest.approx(last_us(world) * 1e-6)
 
-    result = world.command('resume')
+    result = here('resume')
     assert (result.returncode, result.stderr) == (0, '')
     assert result.stdout.startswith('RUNNING at t = ')
     world.wait_steps(100)
@@ -120,7 +121,7 @@ def assert_pace(world, least, most):
 
 
 def test_the_speed_is_changed_while_time_runs(world):
-    result = world.command('speed', 0.5)
+    result = here('speed', 0.5)
     assert (result.returncode, result.stderr) == (0, '')
     assert_pace(world, 0.35, 0.6)
     assert world.set(speed_factor=2.0)[0].successful
@@ -147,7 +148,7 @@ def test_a_parameter_that_cannot_be_is_refused(name, value, sentence, world):
 
 
 def test_the_status_is_there_for_programs(world):
-    result = world.command('status', '--json')
+    result = here('status', '--json')
     assert result.returncode == 0
     values = json.loads(result.stdout)
     assert {'state', 'run', 'steps', 'sim_time_s', 'sentence'} <= set(values)
@@ -191,9 +192,9 @@ def test_a_reset_while_an_autopilot_is_waited_for(world):
     world.disconnect()
     world.wait_state('WAITING')
     run_before = world.run
-    result = world.command('reset')
+    result = here('reset')
     assert (result.returncode, result.stderr) == (0, '')
-    assert world.run == run_before + 1
+    world.wait_for(lambda: world.run == run_before + 1, TOLD_S, 'the next run')
     world.wait_state('WAITING')
     assert world.steps == 0
     world.connect()
@@ -212,16 +213,17 @@ def test_a_low_battery_is_a_warning(world):
         PATIENCE_S, 'a warning')
 
 
-def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, here, tmp_path):
-    file = tmp_path / 'summary.json'
+def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, tmp_path):
+    """In mode composed and in a namespace."""
+    file, namespace = tmp_path / 'summary.json', ('--namespace', 'uav1')
     with running(command(
             'fly', '--instance', FLY_INSTANCE, '--mission', write_hop(tmp_path, 0.4),
-            '--speed-factor', 1, '--summary', file)) as process:
+            '--speed-factor', 1, '--summary', file, *namespace)) as process:
         wait_for_line(process, 'armed')
-        result = here('reset')
+        result = here('reset', *namespace)
         assert (result.returncode, result.stderr) == (0, '')
         wait_for_line(process, 'the run begins again: so does the flight')
-        result = here('speed', 'max')
+        result = here('speed', 'max', *namespace)
         assert (result.returncode, result.stderr) == (0, '')
         wait_for_line(process, 'armed')
         wait_for_line(process, 'disarmed')
@@ -230,7 +232,8 @@ def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, here, tmp_p
     assert wait_gone(children, 0.0) == []
     assert port_is_free(FLY_INSTANCE)
     summary = json.loads(file.read_text())
-    assert summary['landed']
+    assert summary['mode'] == 'composed' and summary['landed']
+    assert summary['replies'] == summary['steps'] and summary['states']['STALLED'] == 0.0
     assert summary['sim_time_s'] == pytest.approx(summary['steps'] * STEP_US * 1e-6)
 
 
@@ -241,7 +244,7 @@ def test_without_a_graph_there_is_one_sentence(alone):
         # At once, since each looks around for some seconds.
         processes = {
             words[0]: stack.enter_context(running(command(*words)))
-            for words in (('status', '--json'), ('step', 3), ('sensor', 'gps', 'stop'))}
+            for words in (('status', '--json'), ('sensor', 'gps', 'stop'))}
         for verb, process in processes.items():
             assert process.communicate(timeout=PATIENCE_S)[0] == (
                 f'{verb}: no manager was found; does the graph run, with this ROS_DOMAIN_ID'
@@ -304,11 +307,12 @@ def test_starts_and_stops_in_a_row_leave_nothing(start, alone, tmp_path):
 
 
 # The other ways of the manager are the same in a process with all nodes.
-@pytest.mark.parametrize('way', [
-    'SIGTERM', pytest.param('shutdown of a sensor', marks=pytest.mark.long)])
-def test_separate_processes_end_in_order(way, alone, tmp_path):
+@pytest.mark.parametrize('way, apart', [
+    ('SIGTERM', ['manager']), *(pytest.param(way, None, marks=pytest.mark.long) for way in (
+        'SIGTERM', 'shutdown of a sensor'))])
+def test_separate_processes_end_in_order(way, apart, alone, tmp_path):
     with running_graph(tmp_path, 'separate', INSTANCE, {
-            'manager': {'speed_factor': 2.0}}) as world:
+            'manager': {'speed_factor': 2.0}}, apart=apart) as world:
         world.wait_up()
         world.connect()
         world.wait_steps(10)

@@ -360,7 +360,8 @@ def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
 @pytest.mark.parametrize('words', [
     ('px4_sim_ros.flight.flight', 'make_world', 'fly', '--mode', 'core'),
     ('px4_sim_ros.cli.replay', 'vehicles_of', 'replay', 'bag'),
-    ('px4_sim_ros.campaign.conduct', 'conduct', 'campaign', 'wind_limit')])
+    pytest.param(('px4_sim_ros.campaign.conduct', 'conduct', 'campaign', 'wind_limit'),
+                 marks=pytest.mark.long)])
 def test_a_command_takes_an_interrupt_for_no_failure_wherever_it_came(words, tmp_path):
     result = ended('-c', IN_A_COMMAND, *words, cwd=tmp_path)
     assert result.returncode == 130

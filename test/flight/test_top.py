@@ -1,12 +1,11 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """`top`: what follows from the reports of nodes, and beside a graph that runs."""
-import concurrent.futures
 import json
 import re
 
 import pytest
-from commands import flown_world, run
+from commands import flown_world, here
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from px4_sim_ros.cli.top import Reports
@@ -103,9 +102,8 @@ def test_who_is_not_heard_is_silent_and_others_are_left_out(reports):
 @pytest.fixture(scope='module')
 def results():
     """Run all beside a graph that is flown so slowly that its speed is kept under load."""
-    with flown_world(INSTANCE, 0.5), concurrent.futures.ThreadPoolExecutor(len(WORDS)) as pool:
-        found = pool.map(lambda words: run('top', *words, timeout_s=30), WORDS.values())
-        return dict(zip(WORDS, found))
+    with flown_world(INSTANCE, 0.5):
+        return {name: here('top', *words) for name, words in WORDS.items()}
 
 
 @pytest.mark.process
