@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import write_hop
 
 from px4_sim_ros.flight.instances import own_instance
 
@@ -35,16 +36,17 @@ def test_each_command_does_as_the_tutorial_says(tmp_path):
         'PYTEST_ADDOPTS': '-p px4_sim_ros.testing.plugin -p no:cacheprovider'
         ' -p no:launch_testing -p no:launch_ros'}
     environment.pop('PX4_DIR', None)
-    run = 0
+    run, hop = 0, write_hop(tmp_path, 0.4)
     for command in COMMANDS:
         # PX4 has tests of its own.
         if command.startswith(INSTALL) or '--autopilot px4' in command:
             continue
         with own_instance(of_px4=False, flies_here=False) as instance:
-            # Fewer runs show as well that the command and its page are right.
-            words = command.replace('--runs 8', '--runs 3')
+            # Fewer runs show as well that the command and its page are right, as a hop does.
+            words = command.replace('--runs 8', '--runs 2 --workers 1')
             if ' fly ' in command:
                 words += f' --instance {instance}'
+                words += '' if '--mission' in command else f' --mission {hop}'
                 # One as it stands there; the same flight takes a third of the time in core.
                 words += '' if '--report' in command else ' --mode core'
             result = subprocess.run(
