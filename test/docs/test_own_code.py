@@ -152,8 +152,9 @@ def assert_a_hose(odometries, pressures_pa, configuration):
     assert max(effects_pa) > 1.0
 
 
+# In a graph of processes the next test looks at what it measures.
 @pytest.mark.process
-@pytest.mark.parametrize('mode', ['core', 'composed'])
+@pytest.mark.parametrize('mode', ['core', pytest.param('composed', marks=pytest.mark.long)])
 def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder, here):
     with running(command('fly', '--mode', mode, '--node', OWN, '--mission', 'hop.yaml', '--record',
                          'bag', '--instance', INSTANCE), cwd=folder) as process:
