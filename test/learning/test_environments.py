@@ -61,7 +61,7 @@ def make():
 @pytest.mark.slow
 @pytest.mark.parametrize('name, how', [
     (MOTORS, {}), (SET_POINT, {'observation': 'both', 'wind': 'dryden'}),
-    (SET_POINT, {'action': 'velocity'})])
+    pytest.param(SET_POINT, {'action': 'velocity'}, marks=pytest.mark.long)])
 def test_the_checker_passes(name, how, make):
     with warnings.catch_warnings():
         # Of observations without bounds, which those of a motion are.
