@@ -38,7 +38,6 @@ from px4_sim_ros.spec import node_overrides
 from px4_sim_ros.spec.configuration import load_configuration
 from px4_sim_ros.spec.ros_environment import ros_environment
 
-INSTANCE = 88
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / 'docs', ROOT / 'examples'
 OWN = 'barometer=my_nodes:HoseBarometer'
@@ -79,7 +78,7 @@ def as_ros_comes():
 
 
 @pytest.mark.process
-def test_the_sensor_measures_beside_a_graph(folder):
+def test_the_sensor_measures_beside_a_graph(folder, instance):
     """Once with the settings of ROS as they come, and once with the profile of the graph."""
     found = {'beacon/range': {}, 'again/range': {}}
 
@@ -90,7 +89,7 @@ def test_the_sensor_measures_beside_a_graph(folder):
 
     with contextlib.ExitStack() as stack:
         world = stack.enter_context(running_graph(
-            folder, 'composed', INSTANCE, {'manager': {'speed_factor': 2.0}}))
+            folder, 'composed', instance, {'manager': {'speed_factor': 2.0}}))
         listeners = [world.observer.node.create_subscription(
             Range, topic, lambda m, seen=seen: seen.update({stamp_us(m.header.stamp): m}),
             qos.LOOP) for topic, seen in found.items()]
@@ -155,9 +154,10 @@ def assert_a_hose(odometries, pressures_pa, configuration):
 # In a graph of processes the next test looks at what it measures.
 @pytest.mark.process
 @pytest.mark.parametrize('mode', ['core', pytest.param('composed', marks=pytest.mark.long)])
-def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder, here):
+def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(
+        mode, folder, here, instance):
     with running(command('fly', '--mode', mode, '--node', OWN, '--mission', 'hop.yaml', '--record',
-                         'bag', '--instance', INSTANCE), cwd=folder) as process:
+                         'bag', '--instance', instance), cwd=folder) as process:
         lines = wait_for_line(process, 'step_cost_us')
         assert process.wait(PATIENCE_S) == 0, lines
     assert any(line.split() == ['landed', 'True'] for line in lines)
@@ -195,13 +195,13 @@ def assert_flown_again_with_it(folder, here):
 
 
 @pytest.mark.process
-def test_the_block_has_a_process_of_its_own(folder):
+def test_the_block_has_a_process_of_its_own(folder, instance):
     """As the page starts it by hand, beside one of all others; it begins again with them."""
     steps = 500
     parameters = {'manager': {'paused': True, 'speed_factor': 0.0}}
     with contextlib.ExitStack() as stack:
         world = stack.enter_context(running_graph(
-            folder, 'composed', INSTANCE, parameters, absent=['world']))
+            folder, 'composed', instance, parameters, absent=['world']))
         others = [name for name in world.graph.nodes if name != 'barometer']
         for nodes in others, ['barometer', '--node', OWN]:
             process = Child(nodes[0], [
@@ -305,18 +305,19 @@ class Silent(SensorBlock):
     ('composed', 'Silent', 'barometer: step has returned no outputs'),
     pytest.param('composed', 'Unwilling', 'barometer: it has no hose', marks=pytest.mark.long),
     ('core', 'Silent', 'barometer: step has returned no outputs')])
-def test_a_block_that_fails_ends_the_run_with_its_sentence(mode, name, sentence, folder):
+def test_a_block_that_fails_ends_the_run_with_its_sentence(
+        mode, name, sentence, folder, instance):
     """What it has warned of before is said, once."""
     (folder / 'faulty.py').write_text(FAULTY)
     result = subprocess.run(
         command('fly', '--mode', mode, '--node', f'barometer=faulty:{name}', '--instance',
-                INSTANCE), capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S,
+                instance), capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S,
         check=False)
     assert result.returncode == 1
     assert sentence in result.stderr
     assert result.stderr.count('the hose leaks') == (name == 'Silent'), result.stderr
     assert 'Traceback' not in result.stderr
-    assert port_is_free(INSTANCE)
+    assert port_is_free(instance)
 
 
 @pytest.mark.process
@@ -334,8 +335,8 @@ def test_a_process_refuses_what_it_does_not_run(folder):
 @pytest.mark.process
 @needs_workspace
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
-def test_the_node_is_launched(mode, folder):
-    with running([ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={INSTANCE}',
+def test_the_node_is_launched(mode, folder, instance):
+    with running([ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={instance}',
                   f'mode:={mode}', f'nodes:={OWN}', 'speed_factor:=max', 'mission:=hop.yaml',
                   'record:=bag'], cwd=folder, stdin=subprocess.DEVNULL) as process:
         wait_for_line(process, 'disarmed')

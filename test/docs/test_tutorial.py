@@ -27,11 +27,11 @@ def test_each_command_does_as_the_tutorial_says(tmp_path, monkeypatch):
     shutil.copytree(ROOT / 'examples', tmp_path / 'examples')
     code, = re.findall(r'```python\n(.*?)```', PAGE, re.S)
     (tmp_path / 'test_hop.py').write_text(code)
+    monkeypatch.delenv('PX4_DIR', raising=False)
     monkeypatch.setenv('ROS_HOME', str(tmp_path))
     environment = os.environ | {
         'PYTEST_ADDOPTS': '-p px4_sim_ros.testing.plugin -p no:cacheprovider'
         ' -p no:launch_testing -p no:launch_ros'}
-    environment.pop('PX4_DIR', None)
     run, hop = 0, write_hop(tmp_path, 0.4)
     for command in COMMANDS:
         # PX4 has tests of its own.
