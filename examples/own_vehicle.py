@@ -3,7 +3,7 @@
 """Flies my_quad.yaml, without and with a payload, and compares what it needs.
 
 For each payload the file is written anew, checked with `check-vehicle`, and flown by the embedded
-autopilot in mode `core`.
+autopilot.
 """
 import json
 import pathlib
@@ -13,14 +13,10 @@ import tempfile
 
 import yaml
 
+from px4_sim_ros import Flight
+
 HERE = pathlib.Path(__file__).resolve().parent
 PAYLOADS_KG = 0.0, 0.5
-
-
-def px4_sim_ros(*words):
-    command = [sys.executable, '-m', 'px4_sim_ros', *map(str, words)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
 
 print('payload_kg  hover_command  endurance_s  top_of_flight_m  landed')
 with tempfile.TemporaryDirectory() as folder:
@@ -30,12 +26,14 @@ with tempfile.TemporaryDirectory() as folder:
         content['body']['mass_kg'] += payload_kg
         # Thrust grows with the square of the speed; check-vehicle compares what PX4 begins with.
         content['px4_parameters']['MPC_THR_HOVER'] *= (1.0 + payload_kg / without_kg) ** 0.5
-        vehicle, summary = pathlib.Path(folder, 'quad.yaml'), pathlib.Path(folder, 'flight.json')
+        vehicle = pathlib.Path(folder, 'quad.yaml')
         vehicle.write_text(yaml.safe_dump(content), encoding='utf-8')
-        figures = json.loads(px4_sim_ros('check-vehicle', vehicle, '--json'))['figures']
-        px4_sim_ros('fly', '--mode', 'core', '--vehicle', vehicle, '--summary', summary,
-                    '--mission', HERE / 'first_hop.yaml', *sys.argv[1:])
-        flight = json.loads(summary.read_text(encoding='utf-8'))
+        checked = subprocess.run(
+            [sys.executable, '-m', 'px4_sim_ros', 'check-vehicle', vehicle, '--json'],
+            check=True, capture_output=True)
+        figures = json.loads(checked.stdout)['figures']
+        flight = Flight(vehicle=str(vehicle), mission=str(HERE / 'first_hop.yaml'),
+                        record=False).fly().summary()
         print(f"{payload_kg:10.1f} {figures['hover_command']:14.3f}"
               f" {figures['endurance_s']:12.0f} {flight['max_altitude_m']:16.2f}"
               f"  {flight['landed']}", flush=True)

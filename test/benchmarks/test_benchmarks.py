@@ -61,23 +61,29 @@ def test_what_viewers_show_is_there():
 
 # The command
 
-@pytest.fixture(scope='module')
-def measured(tmp_path_factory):
+KIND = {'core': 'core/trivial', 'composed': 'composed/trivial/subscriber'}
+
+
+# What looks on is flown by test-long; that a composed one starts, Ctrl-C shows.
+@pytest.fixture(scope='module', params=[
+    ['core'], pytest.param(['core', 'composed'], marks=pytest.mark.long)])
+def measured(request, tmp_path_factory):
+    """Return the modes, the table and the figures of trivial peers."""
     file = tmp_path_factory.mktemp('bench') / 'bench.json'
-    result = run('--quick', '--only', 'core/trivial',
-                 '--only', 'composed/trivial/subscriber', '--px4-dir', '', '--json', file)
+    result = run('--quick', *(word for mode in request.param for word in ('--only', KIND[mode])),
+                 '--px4-dir', '', '--json', file)
     assert result.returncode == 0, result.stderr
-    return result.stdout, json.loads(file.read_text())
+    return request.param, result.stdout, json.loads(file.read_text())
 
 
 @pytest.mark.process
 def test_the_figures_are_there(measured):
-    _, figures = measured
-    assert set(figures['kinds']) == {'core/trivial', 'composed/trivial/subscriber'}
+    modes, _, figures = measured
+    assert set(figures['kinds']) == {KIND[mode] for mode in modes}
     assert figures['quick']
     assert figures['machine']['cores'] == os.cpu_count()
     assert figures['calibration_us'] > 0.0
-    assert all(figures['start_s'][mode]['median'] > 0.1 for mode in ('core', 'composed'))
+    assert all(figures['start_s'][mode]['median'] > 0.1 for mode in modes)
     for kind in figures['kinds'].values():
         least, most = kind['real_time_factor']['least'], kind['real_time_factor']['most']
         assert 0.0 < least <= kind['real_time_factor']['median'] <= most
@@ -94,7 +100,7 @@ def test_the_figures_are_there(measured):
 
 @pytest.mark.process
 def test_the_table_has_the_same_figures(measured):
-    text, figures = measured
+    _, text, figures = measured
     factor = figures['kinds']['core/trivial']['real_time_factor']['median']
     assert re.search(rf'^core/trivial +{factor:.1f} ', text, re.M)
     assert f"{figures['machine']['cpu']}, " in text

@@ -85,14 +85,16 @@ def test_blocks_are_looked_for_beside_the_file_that_names_them(here, tmp_path, m
     ground = less | sensor('of_scenario')
     (files / 'ground.yaml').write_text(yaml.dump(ground))
     rows = []
-    for name, scenario in (
-            ('named', '../files/ground.yaml'), ('within', ground), ('less', less),
-            ('bare', GROUND)):
-        (files / f'{name}.yaml').write_text(yaml.dump({
-            'scenario': scenario, 'runs': 1, 'vary': {'vehicle.body.mass_kg': {'table': [1.6]}}}))
-        folder = folder_of(tmp_path / name, Campaign.load(f'../files/{name}.yaml'))
-        conduct(folder)
-        rows += folder.rows()
+    with opened(1) as found:
+        for name, scenario in (
+                ('named', '../files/ground.yaml'), ('within', ground), ('less', less),
+                ('bare', GROUND)):
+            (files / f'{name}.yaml').write_text(yaml.dump({
+                'scenario': scenario, 'runs': 1,
+                'vary': {'vehicle.body.mass_kg': {'table': [1.6]}}}))
+            folder = folder_of(tmp_path / name, Campaign.load(f'../files/{name}.yaml'))
+            conducting.conduct(folder, found.executor, found.fly, 1, lambda progress: None)
+            rows += folder.rows()
     assert all(row['outcome'] == 'held' for row in rows), rows
     named, within, less, bare = (row['fingerprint'] for row in rows)
     assert named == within and len({named, less, bare}) == 3

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 import yaml
-from commands import run
+from commands import here, write_hop
 
 from px4_sim_ros.messages import scene_sensors
 from px4_sim_ros.model.scene.paths import FASTEST_M_S, MOST_PATHS, MOST_POINTS, MOST_WAVES
@@ -23,13 +23,13 @@ SCENE, PATHS, BLOCKS, *_ = (
 
 @pytest.mark.process
 def test_its_commands(tmp_path, instance):
+    write_hop(tmp_path, 0.4)
     for command in COMMANDS:
         words = shlex.split(command.removeprefix('python -m px4_sim_ros '))
         if words[0] == 'fly':
-            words += ['--mission', tmp_path / 'hop.yaml', '--instance', instance]
-        (tmp_path / 'hop.yaml').write_text(
-            'name: hop\nitems: [{take_off: {up_m: 0.5}}, {land: {}}]\n')
-        done = run(*words, cwd=tmp_path)
+            # The same flight as composed.
+            words += ['--mode', 'core', '--mission', 'hop.yaml', '--instance', instance]
+        done = here(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith('common messages are bit-identical\n')
 

@@ -30,6 +30,9 @@ ADVICE = re.compile(
     r'(?:add|allow|begin|build|check|choose|end|export|fly|give|install|leave|let|mount|move|name|'
     r'play|quote|raise|record|remove|repeat|reset|restart|see|set|start|stop|take|turn|unset|'
     r'use|wait|write)\b')
+# What is looked at; the rest is a part of it, or tells nothing.
+TELLING = (ast.Call, ast.FunctionDef, ast.ClassDef, ast.Tuple, ast.Assign, ast.NamedExpr,
+           ast.AnnAssign)
 LOUD = {'critical', 'error', 'fatal', 'warn', 'warning'}
 
 
@@ -61,8 +64,8 @@ class Package:
     def __init__(self, folder):
         self.results = collections.defaultdict(list)      # of functions by name, with their module
         self.arguments = collections.defaultdict(list)    # their names by that of what is called
-        modules = [list(ast.walk(ast.parse(path.read_text(encoding='utf-8'))))
-                   for path in sorted(folder.rglob('*.py'))]
+        modules = [[node for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+                    if isinstance(node, TELLING)] for path in sorted(folder.rglob('*.py'))]
         assigned = [self._look_through(nodes) for nodes in modules]
         found = {' '.join(re.sub(f'{HOLE}+', HOLE, text).split())
                  for nodes, values in zip(modules, assigned)

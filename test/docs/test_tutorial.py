@@ -4,11 +4,13 @@
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 
 import pytest
+from commands import here, write_hop
 
 from px4_sim_ros.flight.instances import own_instance
 
@@ -21,35 +23,33 @@ INSTALL = ('python3 -m venv', '. flying', 'pip install')
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_each_command_does_as_the_tutorial_says(tmp_path):
+def test_each_command_does_as_the_tutorial_says(tmp_path, monkeypatch):
     shutil.copytree(ROOT / 'examples', tmp_path / 'examples')
     code, = re.findall(r'```python\n(.*?)```', PAGE, re.S)
     (tmp_path / 'test_hop.py').write_text(code)
-    (tmp_path / 'bin').mkdir()
-    for name, words in ('px4_sim_ros', '-m px4_sim_ros'), ('python', ''):
-        program = tmp_path / 'bin' / name
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
-        program.chmod(0o755)
+    monkeypatch.delenv('PX4_DIR', raising=False)
+    monkeypatch.setenv('ROS_HOME', str(tmp_path))
     environment = os.environ | {
-        'PATH': f"{tmp_path / 'bin'}:{os.environ['PATH']}", 'ROS_HOME': str(tmp_path),
         'PYTEST_ADDOPTS': '-p px4_sim_ros.testing.plugin -p no:cacheprovider'
         ' -p no:launch_testing -p no:launch_ros'}
-    environment.pop('PX4_DIR', None)
-    run = 0
+    run, hop = 0, write_hop(tmp_path, 0.4)
     for command in COMMANDS:
         # PX4 has tests of its own.
         if command.startswith(INSTALL) or '--autopilot px4' in command:
             continue
         with own_instance(of_px4=False, flies_here=False) as instance:
-            # Fewer runs show as well that the command and its page are right.
-            words = command.replace('--runs 8', '--runs 3')
-            if ' fly ' in command:
-                words += f' --instance {instance}'
-                # One as it stands there; the same flight takes a third of the time in core.
-                words += '' if '--report' in command else ' --mode core'
-            result = subprocess.run(
-                words, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True,
-                check=False)
+            # Fewer runs show as well that the command and its page are right, as a hop does.
+            program, *words = shlex.split(command.replace('--runs 8', '--runs 2 --workers 1'))
+            if words[0] == 'fly':
+                words += [] if '--mission' in words else ['--mission', hop]
+                # The same flight as composed.
+                words += ['--mode', 'core', '--instance', instance]
+            if program == 'px4_sim_ros':
+                result = here(*words, cwd=tmp_path)
+            else:
+                result = subprocess.run(
+                    [sys.executable if program == 'python' else program, *words], cwd=tmp_path,
+                    env=environment, capture_output=True, text=True, check=False)
         assert result.returncode == 0, f'{command}\n{result.stdout}\n{result.stderr}'
         run += 1
     assert run >= 9

@@ -83,6 +83,9 @@ def walk(followed, instance, folder):
         return found
     file.write_text(yaml.dump({'scenario': STANDS, 'runs': 1, 'vary': {
         'weather.speed_m_s': {'uniform': [0, 6]}}}))
+    # Under the profiler they take long to load.
+    import pandas  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
     # Its page is no part of the walk, and takes long.
     campaign_report.write_report = lambda folder: ''
     with walked(is_row) as found, contextlib.redirect_stdout(sys.stderr):

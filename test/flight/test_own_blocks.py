@@ -39,8 +39,8 @@ blocks:
   - {{class: 'sun_sensor.py:SunSensor', period_us: 50000, azimuth_deg: {AZIMUTH_DEG:g},
      elevation_deg: {ELEVATION_DEG}}}
 '''
-HOP = {'mission': [{'take_off': {'up_m': 1.5}},
-                   {'go_to': {'north_m': 0.0, 'east_m': 1.0, 'up_m': 1.5}}, {'land': {}}],
+HOP = {'mission': [{'take_off': {'up_m': 0.6}},
+                   {'go_to': {'north_m': 0.0, 'east_m': 1.0, 'up_m': 0.6}}, {'land': {}}],
        'weather': {'wind': 'dryden'}}
 HOP_FILE = '''
 mission:
@@ -76,7 +76,7 @@ def test_its_class_is_short():
 
 def assert_replayed(folder, modes):
     allow = '--allow', 'sun_sensor.py:SunSensor'
-    refused = run('replay', 'core', cwd=folder)
+    refused = here('replay', 'core', cwd=folder)
     assert (refused.returncode, refused.stderr) == (
         2, "replay: block sun_sensor: class = 'sun_sensor.py:SunSensor': data may not import a"
         f' class that you have not allowed; {" ".join(allow)} allows it\n')
@@ -94,12 +94,14 @@ def assert_exported(folder):
     assert list(rows[0]) == ['time_s', 'vector.x', 'vector.y', 'vector.z']
 
 
-FAULTY = HOP_FILE.replace('up_m: 0.5', 'up_m: 1.5') + '''
+# It is over when the last event is.
+FAULTY = HOP_FILE + '''
 set: {sun_sensor.noise: 0.5}
 events:
-  - {name: dark, at_s: 6, for_s: 0.5, sensor_off: {sensor: sun_sensor}}
-  - {name: stuck, at_s: 7, for_s: 0.5, sensor_frozen: {sensor: sun_sensor}}
-  - {name: late, at_s: 8, for_s: 0.5, sensor_delay: {sensor: sun_sensor, delay_s: 0.2}}
+  - {name: dark, at_s: 1, for_s: 0.5, sensor_off: {sensor: sun_sensor}}
+  - {name: stuck, at_s: 2, for_s: 0.5, sensor_frozen: {sensor: sun_sensor}}
+  - {name: late, at_s: 3, for_s: 0.5, sensor_delay: {sensor: sun_sensor, delay_s: 0.2}}
+end: {at_s: 3.5}
 '''
 
 
@@ -112,7 +114,7 @@ def test_it_flies_in_all_modes_with_parameters_and_faults_and_is_replayed(
     bags, compared = flown_in_modes(
         folder, instance, '--vehicle', 'mine.yaml', '--scenario', 'faulty.yaml',
         '--set', 'sun_sensor.noise=0.25', '--set', 'sun_sensor.azimuth_deg=90', modes=modes)
-    assert all(found.topics['sun'].equal > 100 for found in compared)
+    assert all(found.topics['sun'].equal > 50 for found in compared)
     version = bags['core'].run.versions['block sun_sensor']
     assert re.fullmatch('sun_sensor.py:SunSensor [0-9a-f]{16}', version)
     row, = bags['core'].run.world.own_blocks
@@ -124,12 +126,12 @@ def test_it_flies_in_all_modes_with_parameters_and_faults_and_is_replayed(
     def within(first_s, last_s):
         return [x[round(t_s, 6)] for t_s in np.arange(first_s, last_s + 1e-6, PERIOD_S)
                 if round(t_s, 6) in x]
-    assert np.std(within(5.0, 5.95)) == pytest.approx(0.25, rel=0.5)
-    assert within(6.0, 6.45) == [] and len(within(6.5, 6.95)) == 10
-    assert len(within(6.95, 7.45)) == 11 and len(set(within(6.95, 7.45))) == 1
-    assert len(set(within(7.45, 7.95))) == 11
+    assert np.std(within(0.05, 0.95)) == pytest.approx(0.25, rel=0.5)
+    assert within(1.0, 1.45) == [] and len(within(1.5, 1.95)) == 10
+    assert len(within(1.95, 2.45)) == 11 and len(set(within(1.95, 2.45))) == 1
+    assert len(set(within(2.45, 2.95))) == 11
     # What was measured last holds until the delay is over.
-    assert len(set(within(7.95, 8.15))) == 1 and len(set(within(8.15, 8.45))) == 7
+    assert len(set(within(2.95, 3.15))) == 1 and len(set(within(3.15, 3.45))) == 7
     assert_replayed(folder, modes)
     assert (code := here('report', 'core', '-o', 'core.html', cwd=folder)).returncode == 0, code
 
@@ -140,7 +142,7 @@ def test_it_flies_in_all_modes_with_parameters_and_faults_and_is_replayed(
 def test_it_is_stopped_and_started_as_a_sensor_is(mode, folder, instance, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / 'hold.yaml').write_text(
-        'name: hold\nitems: [take_off: {up_m: 1.5}, hold: {duration_s: 3}, land: {}]\n')
+        'name: hold\nitems: [take_off: {up_m: 0.5}, hold: {duration_s: 3}, land: {}]\n')
     words = command('fly', '--mode', mode, '--vehicle', 'mine.yaml', '--mission', 'hold.yaml',
                     '--speed-factor', '1', '--instance', instance, '--record', 'bag')
     with running(words) as process:
@@ -180,9 +182,13 @@ def test_a_wrong_setting_is_refused(name, value, sentence, folder):
 
 
 @pytest.mark.slow
-def test_it_turns_with_the_vehicle_and_is_in_the_fingerprint(folder, instance):
-    """Against the rotation of another library, in the recorded attitude."""
-    result = fly(folder, instance)
+def test_it_turns_with_the_vehicle_and_is_in_the_fingerprint(folder, instance, monkeypatch):
+    """Against the rotation of another library, in the recorded attitude.
+
+    Steps taken at once end where it is due: with each step by itself the flight is the same.
+    """
+    from px4_sim_ros.step.runner import Runner
+    result = fly(folder, instance, record=folder / 'at_once')
     sun, truth = result.table('sun'), result.table()
     times_s = sun['time_s']
     assert times_s == pytest.approx(PERIOD_S * np.arange(1, len(times_s) + 1))
@@ -196,7 +202,12 @@ def test_it_turns_with_the_vehicle_and_is_in_the_fingerprint(folder, instance):
     errors = np.stack([sun[f'vector.{axis}'] for axis in 'xyz'], axis=1) - exact
     assert np.std(errors) == pytest.approx(NOISE, rel=0.15)
     assert np.ptp(exact[:, 2]) > 0.02                      # it has tilted
-    assert fly(folder, instance).fingerprint == result.fingerprint
+    with monkeypatch.context() as by_step:
+        counts = []
+        by_step.setattr(Runner, '_run_ahead', lambda *arguments: counts.append(1))
+        again = fly(folder, instance, record=folder / 'by_step')
+    assert counts and again.fingerprint == result.fingerprint
+    assert compare_bags(BagReader(folder / 'at_once'), BagReader(folder / 'by_step')).identical
     # The flight is the same with another sensor, and the fingerprint is not.
     write_vehicle(folder, SUN.replace(f'{AZIMUTH_DEG:g}', '121'))
     other = fly(folder, instance)
@@ -216,19 +227,6 @@ blocks:
     left, right = (result.table(f'{side}/sun') for side in ('left', 'right'))
     assert len(left['time_s']) > 50
     assert all(np.array_equal(left[name], right[name]) for name in left)
-
-
-@pytest.mark.slow
-def test_steps_taken_at_once_end_where_it_is_due(folder, instance, monkeypatch):
-    """The same flight step by step, with measurements of each pace that there may be."""
-    from px4_sim_ros.step.runner import Runner
-    at_once = fly(folder, instance, record=folder / 'at_once')
-    run_ahead, counts = Runner._run_ahead, []
-    monkeypatch.setattr(Runner, '_run_ahead', lambda *arguments: counts.append(1))
-    by_step = fly(folder, instance, record=folder / 'by_step')
-    monkeypatch.setattr(Runner, '_run_ahead', run_ahead)
-    assert counts and at_once.fingerprint == by_step.fingerprint
-    assert compare_bags(BagReader(folder / 'at_once'), BagReader(folder / 'by_step')).identical
 
 
 @pytest.mark.px4
@@ -310,10 +308,10 @@ def test_an_error_in_it_names_it_and_the_time(name, sentence, folder, instance):
         fly(folder, instance)
 
 
-# Test_fleet_graph ends a process of a graph in separate.
+# What fails in a graph, test_own_code shows in each push: a block in the place of ours.
+@pytest.mark.long
 @pytest.mark.process
-@pytest.mark.parametrize('mode', [
-    'composed', pytest.param('separate', marks=pytest.mark.long)])
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_an_error_in_it_ends_the_graph(mode, folder, instance):
     (folder / 'broken.py').write_text(BROKEN)
     write_vehicle(folder, "blocks: [{class: 'broken.py:Broken'}]\n")

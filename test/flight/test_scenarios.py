@@ -274,14 +274,10 @@ def test_a_link_that_is_lost_keeps_the_pilot_from_arming(fly, write):
     assert (code, said) == (0, ''), summary
 
 
-# What a file is refused as well.
+# Of each kind of what a file is refused as well.
 WRONG_BY_HAND = [
     (['mode', 'to=HOLDD'], "fault: fault: to = 'HOLDD': must be one of MANUAL"),
-    (['command', 'command=MAV_CMD_XX'], "command = 'MAV_CMD_XX': is no MAV_CMD"),
     (['command', 'command=MAV_CMD_ENUM_END'], 'is no MAV_CMD'),
-    (['command', 'command=MAV_CMD_NAV_LAND', 'params=[1e+300]'], 'at most 1e+30'),
-    (['parameter', 'name=MPC_XY_P', 'value=99999999999'], 'must fit into 32 bits'),
-    (['parameter', 'name=MPC_XY_P', 'value=1.0e+300'], 'at most 1e+30'),
     (['parameter', 'name=MPC XY', 'value=1'], "name = 'MPC XY': must be 1 to 16 letters"),
     (['parameter', 'name=MPC_XY_P', f'value=1{"0" * 400}'], 'is beyond 64 bits'),
     (['parameter', 'name=MPC_XY_P', 'value=2020-01-01'], 'must be a number'),
@@ -292,7 +288,7 @@ WRONG_BY_HAND = [
 def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
     """In a graph that runs, by the command; what is wrong is refused in a sentence."""
     words = command('fly', '--mode', 'composed', '--scenario', 'by_hand', '--mission', 'hover',
-                    '--speed-factor', '2', '--instance', instance, '--record', tmp_path / 'bag')
+                    '--speed-factor', '1', '--instance', instance, '--record', tmp_path / 'bag')
     with (listening(ESTIMATE, AUTOPILOT_STATUS, SCENARIO_EVENTS) as heard,
           running(words) as process):
         wait_for_line(process, 'armed')

@@ -61,7 +61,7 @@ def make():
 @pytest.mark.slow
 @pytest.mark.parametrize('name, how', [
     (MOTORS, {}), (SET_POINT, {'observation': 'both', 'wind': 'dryden'}),
-    (SET_POINT, {'action': 'velocity'})])
+    pytest.param(SET_POINT, {'action': 'velocity'}, marks=pytest.mark.long)])
 def test_the_checker_passes(name, how, make):
     with warnings.catch_warnings():
         # Of observations without bounds, which those of a motion are.
@@ -175,12 +175,27 @@ def test_an_episode_with_px4_repeats(make):
     assert np.abs(one[-1, :3] - one[-1, 13:16]).max() < 0.7
 
 
-@pytest.mark.slow
-@WITH_EACH_AUTOPILOT
-def test_it_lands_on_a_marker_that_a_camera_sees(kind, monkeypatch):
+@pytest.fixture
+def landing(kind, monkeypatch):
+    """Return both examples that land; without PX4 their camera has fewer pixels."""
     pytest.importorskip('cv2')
     monkeypatch.syspath_prepend(ROOT / 'examples')
+    import land_on_deck
     import land_on_marker
+    if kind == 'SetPoint':
+        small = {'WIDTH': 240, 'HEIGHT': 180, 'FOCAL_PX': 0.75 * land_on_marker.FOCAL_PX}
+        for module in land_on_marker, land_on_deck:
+            for name, value in small.items():
+                monkeypatch.setattr(module, name, value)
+        for name in 'WIDTH', 'HEIGHT':
+            monkeypatch.setitem(land_on_marker.SCENARIO['blocks'][0], name.lower(), small[name])
+    return land_on_marker, land_on_deck
+
+
+@pytest.mark.slow
+@WITH_EACH_AUTOPILOT
+def test_it_lands_on_a_marker_that_a_camera_sees(kind, landing):
+    land_on_marker, _ = landing
     found = set()
     for _ in range(2 if kind == 'Px4' else 1):
         with land_on_marker.environment(kind) as made:
@@ -192,11 +207,9 @@ def test_it_lands_on_a_marker_that_a_camera_sees(kind, monkeypatch):
 
 @pytest.mark.slow
 @WITH_EACH_AUTOPILOT
-def test_it_lands_on_a_ship(kind, monkeypatch):
+def test_it_lands_on_a_ship(kind, landing):
     """Upright, and near the marker, with which it moves on."""
-    pytest.importorskip('cv2')
-    monkeypatch.syspath_prepend(ROOT / 'examples')
-    import land_on_deck
+    _, land_on_deck = landing
     ship, fingerprints = Files().scene('moving_deck'), set()
     marker = next(its for its in ship.objects if its.name == 'marker')
     for _ in range(2 if kind == 'Px4' else 1):
