@@ -255,7 +255,8 @@ def _fly(
                 held = HeldInputs(now[6:], now[:3], now[3:6], anchors, touches)
                 integrate(x, angles, plant, held, work, substep_s, substeps, True)
                 step += 1
-            found[i, j] = x[:ROTORS]
+            for k in range(ROTORS):        # as a slice it takes a second to compile
+                found[i, j, k] = x[k]
     return found
 
 
@@ -268,7 +269,8 @@ def _lagged(
     It is the solution of `rotors.speed_rate` for a reference that is held over a step.
     """
     speeds = np.empty(references.shape)
-    speeds[0] = first
+    for k in range(references.shape[1]):
+        speeds[0, k] = first[k]
     for i in range(1, len(references)):
         for k in range(references.shape[1]):
             most = rotors[k, MAX_SPEED]
