@@ -36,7 +36,8 @@ _MAKERS = {
     ROWS: ('px4_sim_ros.recording.bag.step_rows', 'address'),
     SCAN: ('px4_sim_ros.model.scene.rays', 'address'),
     COLOURS: ('px4_sim_ros.model.scene.colours', 'address')}
-
+# Its rays are those of the other, which has compiled them by then.
+_AFTER = {COLOURS: SCAN}
 
 _SEEING = SCAN, COLOURS
 
@@ -99,6 +100,8 @@ def _compile_once(name: str) -> None:
     folder = cache_folder()
     if folder is None:
         return
+    if name in _AFTER:
+        _compile_once(_AFTER[name])
     with (folder / f'{name}.lock').open('w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if name in not_compiled():
