@@ -291,6 +291,8 @@ class Runner:
             return False
         until_us = self.clock.latest_us
         lanes = self._present(self.time_us)
+        if not lanes:              # the only one is restarted
+            return False
         if not self.presences.is_constant:
             until_us = self.presences.same_until_us(self.time_us, until_us)
         since_s, sent_s = time.perf_counter(), self._sent_s

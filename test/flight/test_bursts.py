@@ -491,17 +491,17 @@ def flown_here(monkeypatch, ahead, folder, **options):
     *(pytest.param(share, {'scenario': name}, marks=pytest.mark.long) for share, name in (
         (0.85, 'motor_weak'), (0.8, 'gnss_lost'), (0.7, 'gust_at_landing'))),
     (0.7, {'scenario': 'twisted'}), (0.2, {'scenario': 'imu_noisy'}),
-    (0.9, {'scenario': {'scene': 'forest', 'mission': 'hover', 'end': {'at_s': 8.0}, 'expect': [
+    (0.9, {'scenario': {'scene': 'forest', 'mission': 'hover', 'end': {'at_s': 5.0}, 'expect': [
         {'never': {'clearance_m': {'below': 1.0}}}, {'always': {'clearance_m': {'above': 4.0}}}]}}),
     # How near the next tree is compiled code does not know.
-    (0.0, {'scenario': {'scene': 'forest', 'mission': 'hover', 'end': {'at_s': 6.0}, 'events': [
+    (0.0, {'scenario': {'scene': 'forest', 'mission': 'hover', 'end': {'at_s': 4.0}, 'events': [
         {'when': {'clearance_m': {'above': 1.0}, 'height_m': {'above': 0.5}},
          'push': {'force_n': [1.0, 0.0, 0.0]}, 'for_s': 0.5}]}}),
     # Something happens just when the wind is due.
     (0.7, {'scenario': {'weather': {'wind': 'constant', 'speed_m_s': 2.0}, 'mission': 'hover',
-                        'events': [{'at_s': 14.02, 'motor_thrust': {'motor': 2, 'share': 0.9}},
-                                   {'at_s': 15.0, 'push': {'force_n': [1.0, 0.0, 0.0]}}],
-                        'end': {'at_s': 16.0}}}),
+                        'events': [{'at_s': 6.02, 'motor_thrust': {'motor': 2, 'share': 0.9}},
+                                   {'at_s': 7.0, 'push': {'force_n': [1.0, 0.0, 0.0]}}],
+                        'end': {'at_s': 8.0}}}),
     (0.7, {'scenario': {'mission': 'hover', 'end': {'at_s': 14.5}, 'events': [
         {'name': 'high', 'when': {'height_m': {'above': 4.0}, 'climb_m_s': {'below': 0.9}},
          'push': {'force_n': [1.0, 0.0, 0.0]}, 'for_s': 1.5},

@@ -108,7 +108,10 @@ def words_of(kind, parameters):
                           for mode in ('composed', 'separate'))], ids=['some', 'all', 'separate'])
 def test_in_a_graph_by_the_command(mode, kinds, here, instance, tmp_path):
     """What the embedded autopilot has not is an event."""
-    words = command('fly', '--mode', mode, '--mission', 'hover', '--speed-factor', '1',
+    low = tmp_path / 'low.yaml'
+    low.write_text(json.dumps({'name': 'low', 'items': [
+        {'take_off': {'up_m': 3.0}}, {'hold': {'duration_s': 120.0}}, {'land': {}}]}))
+    words = command('fly', '--mode', mode, '--mission', low, '--speed-factor', '1',
                     '--instance', instance, '--record', tmp_path / 'bag')
     with running(words) as process:
         wait_for_line(process, 'arrived')

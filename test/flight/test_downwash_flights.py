@@ -132,8 +132,9 @@ def test_rerun_shows_all_in_one_space_and_each_while_it_is_there(flown, tmp_path
     assert min(distances['above']) == pytest.approx(flown[1]['least_distance_m'], abs=1e-3)
 
 
-@pytest.mark.parametrize('mode', [
-    'composed', pytest.param('separate', marks=pytest.mark.long)])
+# In a push test_fleet_graph flies with wakes in composed, and compares the bits with those of core.
+@pytest.mark.long
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_each_mode_gives_the_same_bits(mode, vehicles, flown, here, tmp_path):
     folder, summary = flown
     # Recorded by value in composed, by subscriptions in separate: wakes as messages, too.

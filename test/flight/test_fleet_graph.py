@@ -27,10 +27,10 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture
 def fleet(hop, tmp_path):
-    """Return what writes the file of two vehicles, with an entry for each."""
-    def write(**entries):
+    """Return what writes the file of some vehicles, with an entry for each."""
+    def write(*, downwash=False, **entries):
         file = tmp_path / 'pair.yaml'
-        file.write_text(yaml.safe_dump({'vehicles': [
+        file.write_text(yaml.safe_dump({'set': {'downwash': downwash}, 'vehicles': [
             {'namespace': name, 'mission': str(hop), 'instance': instance,
              'start': {'east_m': 5.0 * instance}, **entry}
             for instance, (name, entry) in zip(INSTANCES, entries.items())]}))
@@ -68,9 +68,11 @@ def said(here):
 def test_time_is_paused_stepped_and_reset_for_all(mode, fleet, here, said, tmp_path):
     """A reset goes back to what was planned.
 
-    Both who joins later and who was added by hand are away again; then all repeats.
+    Both who joins later and who was added by hand are away again; then all repeats, in the wake of
+    each other, as in core.
     """
-    file = fleet(alpha={}, late={'joins_at_s': 0.2}, spare={'in_reserve': True})
+    near = {'joins_at_s': 0.2, 'start': {'east_m': 5.0 * INSTANCES[0] + 0.9}}
+    file = fleet(alpha={}, late=near, spare={'in_reserve': True}, downwash=True)
     summary, again = tmp_path / 'summary.json', tmp_path / 'again.json'
     with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 1,
                          '--summary', summary)) as process:
@@ -180,8 +182,8 @@ def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(
 def test_one_for_whose_autopilot_the_world_waits_is_restarted(fleet, here, said, tmp_path):
     """The manager is the same in separate."""
     summary = tmp_path / 'summary.json'
-    with running(command('fly', '--fleet', fleet(alpha={}, mine=WAITS, spare={'in_reserve': True}),
-                         '--mode', 'composed', '--summary', summary)) as process:
+    with running(command('fly', '--fleet', fleet(mine=WAITS, spare={'in_reserve': True}), '--mode',
+                         'composed', '--speed-factor', 1, '--summary', summary)) as process:
         wait_for_line(process, 'waiting for your autopilot')
         # It is overdue at first. This step is completed without it.
         wait_until_said(process, said, 'mine: .*no autopilot is connected to TCP port')
@@ -193,15 +195,15 @@ def test_one_for_whose_autopilot_the_world_waits_is_restarted(fleet, here, said,
         assert here('vehicle', 'restart', 'mine').returncode == 0
         wait_until_said(process, said, r'mine: .* for t = 0\.008000 s')
         with running([sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance',
-                      str(INSTANCES[1])]):
+                      str(INSTANCES[0])]):
             while not float(said('status', '--json')['sim_time_s']) > 1.0:
                 time.sleep(0.5)
             assert here('vehicle', 'remove', 'mine').returncode == 0
+            assert here('speed', 'max').returncode == 0
             text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
-    alpha, mine, spare = json.loads(summary.read_text())['fleet']
-    assert (alpha['landed'], alpha['repeatable'], mine['repeatable']) == (True, True, False)
-    assert (spare['landed'], spare['joined_s']) == (True, 0.004)
+    mine, spare = json.loads(summary.read_text())['fleet']
+    assert not mine['repeatable'] and (spare['landed'], spare['joined_s']) == (True, 0.004)
 
 
 def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_path):

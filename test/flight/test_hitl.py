@@ -21,7 +21,7 @@ def line(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('mode', ['core', pytest.param('composed', marks=pytest.mark.long)])
+@pytest.mark.parametrize('mode', ['composed', pytest.param('core', marks=pytest.mark.long)])
 def test_it_flies(mode, line, hop, here, tmp_path):
     file, bag = tmp_path / 'summary.json', tmp_path / 'bag'
     with running(command('fly', '--autopilot', line, '--mode', mode, '--instance', INSTANCE,
