@@ -274,10 +274,11 @@ sys.exit(command_line.main())
 def test_a_flight_whose_recorder_is_killed(python, on_failure, missions, instance, tmp_path):
     scenario = tmp_path / 'up.yaml'
     scenario.write_text(yaml.safe_dump({'mission': str(missions), 'end': {'at_s': 3.0}}))
+    # So slow that it is killed between two flushes: one that was just made is told a moment later.
     words = ('fly', '--mode', 'separate', '--scenario', scenario, '--instance', instance,
-             '--record', tmp_path / 'bag', '--set', f'recorder.on_failure={on_failure}')
+             '--record', tmp_path / 'bag', '--set', f'recorder.on_failure={on_failure}',
+             '--speed-factor', 1)
     with running([sys.executable, *python, *map(str, words)]) as process:
-        # Between two flushes: one that was just made is told a moment later.
         wait_for_line(process, 'ready to fly')
         children = family(process.pid)
         recorder, = (child for child in children if 'recorder' in child.cmdline())
