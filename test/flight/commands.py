@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands as a user does, and looks at what they leave behind."""
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -84,11 +85,22 @@ def replayed(folder, bag, *words):
 
 
 def here(*words, cwd='.'):
-    """Do the same in this process, which is faster, unless others are started by it."""
-    from px4_sim_ros.cli import command_line
+    """Do the same in this process, which is faster, unless others are started by it.
+
+    An embedded autopilot in core is in it as well, as in a campaign; a process of its own, on its
+    link, it has in what `command` and `run` start.
+    """
+    from px4_sim_ros.cli import command_line, fly_plan
+
+    def spec_of(*arguments, made=fly_plan.spec_of):
+        spec = made(*arguments)
+        return dataclasses.replace(spec, in_process=spec.mode == 'core' and all(
+            its.autopilot == 'embedded' for its in spec.vehicles))
+
     printed, said = io.StringIO(), io.StringIO()
     with (contextlib.chdir(cwd), contextlib.redirect_stdout(printed),
-          contextlib.redirect_stderr(said)):
+          contextlib.redirect_stderr(said), pytest.MonkeyPatch.context() as patched):
+        patched.setattr(fly_plan, 'spec_of', spec_of)
         try:
             code = command_line.main([str(word) for word in words])
         except SystemExit as end:       # how argparse refuses

@@ -127,7 +127,8 @@ def test_without_a_cache_it_works_all_the_same(tmp_path):
     assert output(ONE_CALL, XDG_CACHE_HOME=str(tmp_path / 'cache')) == '(-2.0, 1.0, 3.0)\n'
 
 
-@pytest.mark.parametrize('before', ['', 'import scipy.linalg'])
+@pytest.mark.parametrize('before', [
+    '', pytest.param('import scipy.linalg', marks=pytest.mark.long)])
 def test_scipy_stays_out_unless_it_is_there(before):
     program = f"""{before}
 import sys
