@@ -91,7 +91,7 @@ class Flight:
             if truth is not None and first_s <= m.time_boot_ms * 1e-3 <= last_s:
                 estimates.append((m.q1, m.q2, m.q3, m.q4))
                 truths.append(quaternion_enu_flu_to_ned_frd(truth.attitude))
-        from scipy.spatial.transform import Rotation      # it takes long
+        from scipy.spatial.transform import Rotation  # it takes long
         estimate, truth = (Rotation.from_quat(q, scalar_first=True) for q in (estimates, truths))
         errors = np.degrees((estimate * truth.inv()).as_rotvec())
         return np.hypot(errors[:, 0], errors[:, 1]), np.abs(errors[:, 2])
