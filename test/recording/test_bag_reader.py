@@ -4,6 +4,7 @@
 import re
 import shutil
 import sqlite3
+import struct
 
 import pytest
 import yaml
@@ -134,6 +135,22 @@ def test_wrong_bytes_between_the_chunks_never_raise_anything_else(whole, tmp_pat
             assert str(error).startswith('bag ')
             continue
         assert found == messages[:len(found)]
+
+
+@pytest.mark.parametrize('beyond', [0, -5, -9 - 21])
+def test_a_chunk_whose_records_do_not_fill_it(beyond, whole, tmp_path):
+    """One that has no checksum: a record ends behind it, or leaves too little for another one."""
+    folder, messages = whole
+    path = folder / 'none/none_0.mcap'
+    data, (first, second, *_) = bytearray(path.read_bytes()), boundaries(path)['chunks']
+    size_at, crc_at, records_at = (second[0] + n for n in (9 + 16, 9 + 24, 9 + 40))
+    size, = struct.unpack_from('<Q', data, size_at)
+    struct.pack_into('<I', data, crc_at, 0)
+    struct.pack_into('<Q', data, records_at + 1, size - 9 + beyond if beyond else size)
+    if beyond < -9:
+        struct.pack_into('<BQ', data, records_at + size + beyond, 5, 21)      # a message has 22
+    reader, found = read_all(bag_of(tmp_path / 'bag', data, folder / 'none'))
+    assert found == [m for m in messages if m.time_us <= first[2]] and reader.damage
 
 
 @pytest.mark.parametrize('data', [

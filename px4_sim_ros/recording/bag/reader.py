@@ -43,7 +43,8 @@ _HEAD, _OF_MESSAGE = struct.Struct('<BQ'), struct.Struct('<HIQQ')
 _OF_OTHERS = ''        # the name of all topics of other vehicles than the one that is read
 # What the MCAP library and its decompressors raise on damaged bytes; LZ4 a RuntimeError.
 _DAMAGED = (
-    McapError, ValueError, RuntimeError, MemoryError, OverflowError, zstandard.ZstdError)
+    McapError, ValueError, RuntimeError, MemoryError, OverflowError, struct.error,
+    zstandard.ZstdError)
 
 
 class Message(typing.NamedTuple):
