@@ -7,8 +7,8 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 ARGS ?=
 HITL_S ?= 1800
-# Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
-PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+# Five at a time, since they often wait, a file to each, in the order of test/longest_first.py.
+PYTEST := $(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder
 
 .PHONY: fly test test-fast test-long oracle check verify bench soak hitl pictures site all-flights validation \
 	coverage lock newest clean

@@ -14,7 +14,7 @@ import fuzz
 import pytest
 
 SEED = 39
-EACH, LONG = 10, 10_000            # of each kind; of all kinds together
+EACH, LONG = 6, 10_000            # of each kind; of all kinds together
 MOST_MB = 500
 
 

@@ -90,17 +90,17 @@ def here(*words, cwd='.'):
     An embedded autopilot in core is in it as well, as in a campaign; a process of its own, on its
     link, it has in what `command` and `run` start.
     """
-    from px4_sim_ros.cli import command_line, fly_plan
+    from px4_sim_ros.cli import command_line, fly, refly
 
-    def spec_of(*arguments, made=fly_plan.spec_of):
-        spec = made(*arguments)
-        return dataclasses.replace(spec, in_process=spec.mode == 'core' and all(
-            its.autopilot == 'embedded' for its in spec.vehicles))
+    def flight(spec, *arguments, made=fly.Flight):
+        return made(dataclasses.replace(spec, in_process=spec.mode == 'core' and all(
+            its.autopilot == 'embedded' for its in spec.vehicles)), *arguments)
 
     printed, said = io.StringIO(), io.StringIO()
     with (contextlib.chdir(cwd), contextlib.redirect_stdout(printed),
           contextlib.redirect_stderr(said), pytest.MonkeyPatch.context() as patched):
-        patched.setattr(fly_plan, 'spec_of', spec_of)
+        for module in fly, refly:
+            patched.setattr(module, 'Flight', flight)
         try:
             code = command_line.main([str(word) for word in words])
         except SystemExit as end:       # how argparse refuses

@@ -70,7 +70,6 @@ OF_PX4 = {
 }
 # A motor is off for less time than a fall takes.
 LASTS_S = 0.1
-GRAPHS = ['composed', pytest.param('separate', marks=pytest.mark.long)]
 # By the command in a push; all of IN_FLIGHT are given within a process.
 SOME = *OF_PX4, 'note', 'push', 'motor_off', 'clear', 'autopilot_off'
 
@@ -130,9 +129,11 @@ def test_in_a_graph_by_the_command(mode, kinds, here, instance, tmp_path):
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 
 
+# The same parameters by the command as those in the air, and the same servos as in this process.
 @pytest.mark.slow
 @pytest.mark.process
-@pytest.mark.parametrize('mode', GRAPHS)
+@pytest.mark.long
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_of_servos_in_a_graph_by_the_command(mode, here, instance, tmp_path):
     words = command('fly', '--mode', mode, '--vehicle', 'plane', '--autopilot', 'none',
                     '--set', 'by_hand=true',

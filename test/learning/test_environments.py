@@ -29,6 +29,9 @@ WINDY = {'weather': {'wind': 'dryden'},
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_EACH_AUTOPILOT = pytest.mark.parametrize('kind', [
     'SetPoint', pytest.param('Px4', marks=pytest.mark.px4)])
+# In a push test_scene_flights lands on it.
+IN_THE_LONG_RUN = pytest.mark.parametrize('kind', [
+    pytest.param('SetPoint', marks=pytest.mark.long), pytest.param('Px4', marks=pytest.mark.px4)])
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
 
 
@@ -206,7 +209,7 @@ def test_it_lands_on_a_marker_that_a_camera_sees(kind, landing):
 
 
 @pytest.mark.slow
-@WITH_EACH_AUTOPILOT
+@IN_THE_LONG_RUN
 def test_it_lands_on_a_ship(kind, landing):
     """Upright, and near the marker, with which it moves on."""
     _, land_on_deck = landing
