@@ -7,7 +7,7 @@ import os
 
 import locks
 
-FIRST, EACH, WORKERS = 20, 3, 4
+FIRST, EACH, WORKERS = 20, 3, 5
 _held = contextlib.ExitStack()       # to the end of this process
 
 

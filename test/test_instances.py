@@ -35,8 +35,8 @@ def test_each_instance_belongs_to_one_file():
 
 
 def test_there_are_no_more_workers_than_instances():
-    with pytest.raises(AssertionError, match='instances for 4 workers only'):
-        instances.of_worker("gw4")
+    with pytest.raises(AssertionError, match='instances for 5 workers only'):
+        instances.of_worker("gw5")
 
 
 def test_an_instance_is_no_other_run_s_as_long_as_a_test_has_it(instance, other_instance):

@@ -232,7 +232,7 @@ def make(monkeypatch):
         def made(awaited=''):
             configuration = load_configuration(None, {
                 '': {'px4_topics': True}, 'px4_topics': {
-                    'awaited': awaited, 'awaited_period_us': PERIOD_US, 'instance': 33}})
+                    'awaited': awaited, 'awaited_period_us': PERIOD_US, 'instance': 88}})
             block = Px4TopicsBlock(block_configuration(configuration, 'px4_topics'))
             stack.callback(block.close)
             block.ros = FakeRos()
@@ -242,7 +242,7 @@ def make(monkeypatch):
             block.record = lambda time_us, topic, data: block.recorded.append(
                 (time_us, topic.name, data))
             block.reset()
-            client = stack.enter_context(contextlib.closing(x.Client(8888 + 33, key=34)))
+            client = stack.enter_context(contextlib.closing(x.Client(8888 + 88, key=89)))
             return block, client
         yield made
 
@@ -250,8 +250,8 @@ def make(monkeypatch):
 def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
     block, client = make()
     client.connect()
-    client.create_writer(5, 'rt/px4_33/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
-    client.create_reader(0x800, 'rt/px4_33/fmu/in/vehicle_command',
+    client.create_writer(5, 'rt/px4_88/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
+    client.create_reader(0x800, 'rt/px4_88/fmu/in/vehicle_command',
                          'px4_msgs::msg::dds_::VehicleCommand_')
     assert block.step(4000, {}) == {}
     block.after_reply(4000)
@@ -260,10 +260,10 @@ def test_messages_of_a_step_have_its_time_and_px4_gets_what_was_sent(make):
     assert block.step(8000, {}) == {}, 'it was said late, of the step before'
     client.write(5, message(8000))
     block.after_reply(8000)
-    name = '/px4_33/fmu/in/vehicle_command'
+    name = '/px4_88/fmu/in/vehicle_command'
     block.ros.came = [(name, b'\0\1\0\0' + message(8000, b'x'))]
     assert block.step(12_000, {}) == {}
-    out = '/px4_33/fmu/out/wind', b'\0\1\0\0' + message(8000)
+    out = '/px4_88/fmu/out/wind', b'\0\1\0\0' + message(8000)
     assert block.ros.published == [out, out]
     assert block.recorded == [
         (4000, *out), (8000, *out), (12_000, name, b'\0\1\0\0' + message(8000, b'x'))]
@@ -295,10 +295,10 @@ def test_a_topic_that_ros_does_not_take_is_named_once_and_the_others_fly(make):
 def test_px4_is_asked_in_a_step_and_its_answer_goes_to_who_has_asked(make):
     block, client = make()
     client.connect()
-    client.create_replier(0x800, 'px4_33/fmu/vehicle_command', 'VehicleCommand')
+    client.create_replier(0x800, 'px4_88/fmu/vehicle_command', 'VehicleCommand')
     assert block.step(4000, {}) == {}
     block.after_reply(4000)
-    name = '/px4_33/fmu/vehicle_command'
+    name = '/px4_88/fmu/vehicle_command'
     assert block.ros.known == [Service(name, 'px4_msgs/srv/VehicleCommand')]
     client.received()
     block.ros.calls = [(name, message(7000, b'arm'), 'me'), (name, message(7500), 'other')]
@@ -315,7 +315,7 @@ def test_px4_is_asked_in_a_step_and_its_answer_goes_to_who_has_asked(make):
 
 def test_the_first_step_waits_for_who_publishes_and_the_others_for_what(make):
     block, _ = make('offboard_control_mode')
-    name = '/px4_33/fmu/in/offboard_control_mode'
+    name = '/px4_88/fmu/in/offboard_control_mode'
     block.ros.absent = True
     assert block.step(4000, {}) is None and block.finish(4000) is None
     assert block.holds() == f'no node publishes {name}, which is awaited'
@@ -341,11 +341,11 @@ def test_what_px4_says_within_steps_taken_at_once_ends_them_if_a_node_hears_it(m
     assert block.step(4000, {}) == {}
     client.connect()
     for number, name in (5, 'wind'), (6, 'home_position'):
-        client.create_writer(number, f'rt/px4_33/fmu/out/{name}', 'px4_msgs::msg::dds_::Wind_')
+        client.create_writer(number, f'rt/px4_88/fmu/out/{name}', 'px4_msgs::msg::dds_::Wind_')
     assert block.hear_ahead(4000), 'ROS has to know of the topics'
     block.after_reply(4000)
     assert block.next_act_us(8000) > 10**12
-    block.ros.listened_to = ['/px4_33/fmu/out/home_position']
+    block.ros.listened_to = ['/px4_88/fmu/out/home_position']
     client.write(5, message(8000))
     assert not block.hear_ahead(8000)
     client.write(5, message(12_000))
@@ -366,9 +366,9 @@ def test_what_px4_says_within_steps_taken_at_once_ends_them_if_a_node_hears_it(m
 
 def test_steps_are_taken_at_once_until_a_node_acts_that_has_heard_nothing(make):
     block, client = make('offboard_control_mode')
-    name = '/px4_33/fmu/in/offboard_control_mode'
+    name = '/px4_88/fmu/in/offboard_control_mode'
     client.connect()
-    client.create_writer(5, 'rt/px4_33/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
+    client.create_writer(5, 'rt/px4_88/fmu/out/wind', 'px4_msgs::msg::dds_::Wind_')
     for time_us in range(4000, 24_000, STEP_US):
         if time_us == 20_000:
             block.ros.came = [(name, b'\0\1\0\0' + message(20_000))]
@@ -378,7 +378,7 @@ def test_steps_are_taken_at_once_until_a_node_acts_that_has_heard_nothing(make):
             20_000 if time_us < 20_000 else 40_000)
     client.write(5, message(24_000))
     assert not block.hear_ahead(24_000) and block.next_act_us(28_000) == 40_000
-    block.ros.listened_to = ['/px4_33/fmu/out/wind']
+    block.ros.listened_to = ['/px4_88/fmu/out/wind']
     client.write(5, message(28_000))
     assert block.hear_ahead(28_000)
     block.after_reply(28_000)
