@@ -287,7 +287,7 @@ def test_a_topic_that_ros_does_not_take_is_named_once_and_the_others_fly(make):
         client.create_writer(number, f'rt/fmu/out/{name}', 'px4_msgs::msg::dds_::Wind_')
         assert block.step(time_us, {}) == {}
         block.after_reply(time_us)
-    assert block.said == ['UDP port 8921: a topic that ROS does not take (/rosout): not taken']
+    assert block.said == ['UDP port 8976: a topic that ROS does not take (/rosout): not taken']
     assert not block.recorded and not block.ros.published
     assert {topic.name for topic in block.ros.known} == {'/fmu/out/wind', '/fmu/out/home_position'}
 
