@@ -70,6 +70,4 @@ def main(arguments: typing.Sequence[str]) -> int:
 
 
 if __name__ == '__main__':
-    if code := main(sys.argv[1:]):
-        os._exit(code)         # a thread of a flight that was cut off may wait for ever
-    leaving.end(code)
+    leaving.end(main(sys.argv[1:]))

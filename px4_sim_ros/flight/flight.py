@@ -223,9 +223,10 @@ class Flight:
                 signal.pthread_kill(flying, signal.SIGINT)
 
         timer = threading.Timer(limit_s, give_up)
-        timer.start()
+        timer.daemon = True        # it keeps no process whose signal comes before it is cancelled
         why = ''
         try:
+            timer.start()
             with signals.unwrapped():
                 yield
         except (RunError, KeyboardInterrupt) as error:

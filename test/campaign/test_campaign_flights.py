@@ -10,8 +10,6 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 
@@ -286,28 +284,6 @@ def test_what_is_interrupted_goes_on_with_the_same_command(
     assert [row['run'] for row in rows] == [1, 2, 3]
     assert [row for row in rows if row['run'] in {r['run'] for r in before}] == before
     assert (tmp_path / 'c' / 'report.html').stat().st_size > 1000
-
-
-CUT_OFF = """
-import runpy, sys, threading
-from px4_sim_ros.process import signals
-threading.Thread(target=threading.Event().wait).start()
-raise_interrupt = signals.raise_interrupt
-signals.raise_interrupt = lambda: [raise_interrupt(), print('ready', flush=True)]
-sys.argv = ['worker', '0', 'embedded', sys.argv[1]]
-runpy.run_module('px4_sim_ros.campaign.worker', run_name='__main__')
-"""
-
-
-def test_a_worker_ends_although_a_thread_of_its_flight_waits_for_ever(tmp_path):
-    """As the signal may cut a flight off anywhere."""
-    (tmp_path / 'work').mkdir()
-    words = [sys.executable, '-c', CUT_OFF, tmp_path / 'work']
-    with running(words, stdin=subprocess.PIPE) as process:
-        wait_for_line(process, 'ready')
-        interrupt(process, signal.SIGTERM)
-        assert process.returncode == 1
-    assert not (tmp_path / 'work').exists()
 
 
 def test_dask_flies_the_same_and_goes_on_after_a_run_that_kills_its_workers(

@@ -12,6 +12,7 @@ import unittest.mock
 
 import pytest
 
+from px4_sim_ros import Flight
 from px4_sim_ros.cli import command_line, fly_summary
 from px4_sim_ros.flight import flight, flight_watch
 from px4_sim_ros.flight.record import WorldStatus
@@ -122,6 +123,24 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
     assert len(ended) == 1
     world.close.assert_called()
     world.run.assert_not_called()
+
+
+@pytest.mark.slow
+def test_a_signal_as_the_timer_of_a_flight_begins_leaves_none(monkeypatch):
+    """It would keep the process, and interrupt whatever runs in it minutes later."""
+    begun, start = [], threading.Timer.start
+
+    def interrupted(timer):
+        start(timer)
+        begun.append(timer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Timer, 'start', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Flight(mission='hover', record=False).fly(wall_limit_s=600.0)
+    timer, = begun
+    timer.join(10.0)
+    assert timer.daemon and not timer.is_alive()
 
 
 def test_one_that_was_killed_is_done_with_before_another_is_started(monkeypatch):
