@@ -110,12 +110,12 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(
     """A fault by hand is for one of them."""
     file, bag = fleet(alpha=LONG, spare={'in_reserve': True}), tmp_path / 'bag'
     summary = tmp_path / 'summary.json'
-    # So slow that nobody has landed before time is to stand still, however busy the machine is.
+    # So slow that no vehicle has landed before time is to stand still, however busy the machine is.
     with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 0.5, '--record',
                          bag, '--summary', summary)) as process:
         wait_for_line(process, 'alpha: ready to fly')
         for words, sentence in (
-                (('add', 'nobody'), 'there is no vehicle nobody; there are alpha, spare'),
+                (('add', 'none'), 'there is no vehicle none; there are alpha, spare'),
                 (('add', 'alpha'), 'alpha is in the world already'),
                 (('remove', 'spare'), 'spare is not in the world')):
             refused = here('vehicle', *words)

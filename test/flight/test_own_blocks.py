@@ -308,7 +308,7 @@ def test_an_error_in_it_names_it_and_the_time(name, sentence, folder, instance):
         fly(folder, instance)
 
 
-# What fails in a graph, test_own_code shows in each push: a block in the place of ours.
+# What fails in a graph, test_own_code shows in each push: one in the place of a sensor.
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.parametrize('mode', ['composed', 'separate'])

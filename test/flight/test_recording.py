@@ -274,7 +274,7 @@ sys.exit(command_line.main())
 def test_a_flight_whose_recorder_is_killed(python, on_failure, missions, instance, tmp_path):
     scenario = tmp_path / 'up.yaml'
     scenario.write_text(yaml.safe_dump({'mission': str(missions), 'end': {'at_s': 3.0}}))
-    # So slow that it is killed between two flushes: one that was just made is told a moment later.
+    # So slow that it is killed between two flushes: one that was just made is reported later.
     words = ('fly', '--mode', 'separate', '--scenario', scenario, '--instance', instance,
              '--record', tmp_path / 'bag', '--set', f'recorder.on_failure={on_failure}',
              '--speed-factor', 1)

@@ -244,7 +244,7 @@ def test_without_a_graph_there_is_one_sentence(alone):
         # At once, since each looks around for some seconds.
         processes = {
             words[0]: stack.enter_context(running(command(*words)))
-            for words in (('status', '--json'), ('sensor', 'gps', 'stop'))}
+            for words in (('status', '--json'), ('step', 3), ('sensor', 'gps', 'stop'))}
         for verb, process in processes.items():
             assert process.communicate(timeout=PATIENCE_S)[0] == (
                 f'{verb}: no manager was found; does the graph run, with this ROS_DOMAIN_ID'

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A command that nobody reads any more ends without a word.
+"""A command whose output is closed ends without a word.
 
 That a flight leaves nothing then is seen in test_ends.py.
 """
